@@ -1,0 +1,139 @@
+//! Read access to an upstream: the seam between the core, which asks, and git, which knows.
+//!
+//! Answers come from git objects only, never from a checkout: a checkout may have overlays in it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::tree::{Entry, Listing};
+
+/// What the core asks of an upstream. Implemented by `io::store::Store` and, in tests, by a map.
+pub trait Upstream {
+    /// What stands at a path of a commit; `None` if nothing does, or only a folder.
+    ///
+    /// # Errors
+    /// If the commit or one of its trees is not here or cannot be read.
+    fn entry(&self, commit: CommitId, path: &UpstreamPath) -> Result<Option<Entry>, UpstreamError>;
+
+    /// The bytes of a blob, with no filter applied.
+    ///
+    /// # Errors
+    /// If the blob is not here or cannot be read.
+    fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError>;
+
+    /// All entries of a commit's tree.
+    ///
+    /// # Errors
+    /// If the commit or one of its trees is not here, or a path in it is not safe to write.
+    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError>;
+
+    /// A commit's header.
+    ///
+    /// # Errors
+    /// If the commit is not here or cannot be read.
+    fn commit(&self, id: CommitId) -> Result<Commit, UpstreamError>;
+
+    /// Whether `ancestor` is `descendant` or can be reached from it by parents.
+    ///
+    /// # Errors
+    /// If the history between them is not all here.
+    fn is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> Result<bool, UpstreamError>;
+
+    /// The best common ancestor; `None` if the histories are unrelated.
+    ///
+    /// # Errors
+    /// If the history is not all here.
+    fn merge_base(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, UpstreamError>;
+
+    /// The commits reachable from `tip` and not from `exclude` that touch one of `paths`, newest first
+    /// (a commit before its parents). A commit touches a path if the entry differs from that of every
+    /// parent (a merge that takes one side as it is does not count), as `git log -c --full-history`.
+    /// All paths are answered by one walk.
+    ///
+    /// # Errors
+    /// If the history is not all here.
+    fn history(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError>;
+}
+
+/// A commit that touches a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touch {
+    /// The commit.
+    pub commit: CommitId,
+    /// The path it touches.
+    pub path: UpstreamPath,
+    /// What stood there in each parent, in the order of the parents. Empty for a root commit.
+    pub before: Vec<Option<Entry>>,
+    /// What stands there now.
+    pub after: Option<Entry>,
+}
+
+/// The header of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its id.
+    pub id: CommitId,
+    /// Its parents, first parent first.
+    pub parents: Vec<CommitId>,
+    /// The first line of the message. Bytes of the upstream: escape before showing.
+    pub subject: BString,
+    /// When it was written (author), in seconds since 1970.
+    pub authored: i64,
+    /// When it was committed, in seconds since 1970.
+    pub committed: i64,
+}
+
+/// Why an upstream could not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpstreamError {
+    /// An object that is not in the store: the clone is shallow or partial, or the commit was never fetched.
+    Missing {
+        /// `commit`, `tree` or `blob`.
+        what: &'static str,
+        /// Its id, 40 digits.
+        id: String,
+        /// Whether the store is a shallow clone.
+        shallow: bool,
+    },
+    /// The object is there and cannot be read.
+    Unreadable {
+        /// What was being read.
+        what: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// The upstream's tree has a path that cannot be written safely.
+    UnsafePath {
+        /// The path, as git has it.
+        path: BString,
+        /// What is wrong with it.
+        why: crate::id::PathError,
+    },
+}
+
+impl fmt::Display for UpstreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UpstreamError::Missing { what, id, shallow: false } => {
+                write!(f, "{what} {id} is not in the upstream store")
+            }
+            UpstreamError::Missing { what, id, shallow: true } => {
+                write!(f, "{what} {id} is not in the upstream store, which is a shallow clone")
+            }
+            UpstreamError::Unreadable { what, why } => write!(f, "cannot read {what}: {why}"),
+            UpstreamError::UnsafePath { path, why } => {
+                write!(f, "the upstream has the path {path:?}: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for UpstreamError {}
