@@ -2,5 +2,9 @@
 //!
 //! The guide to this crate is written last; until then read the modules in the order below.
 
+pub mod diagnostic;
 pub mod id;
+pub mod lex;
+pub mod manifest;
 pub mod tree;
+pub mod upstream;
