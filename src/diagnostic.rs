@@ -265,8 +265,7 @@ fn is_far_right(place: &Place) -> bool {
 }
 
 fn is_near(a: &Place, b: &Place) -> bool {
-    let (low, high) =
-        (a.range().start.min(b.range().start), a.range().start.max(b.range().start));
+    let (low, high) = (a.range().start.min(b.range().start), a.range().start.max(b.range().start));
     a.file == b.file
         && a.text == b.text
         && a.text.as_bytes()[low..high].iter().filter(|&&b| b == b'\n').count() <= APART

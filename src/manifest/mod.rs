@@ -78,12 +78,16 @@ fn read(mut top: Table<'_>, file: &Path, problems: &mut Problems) -> Option<Mani
             (None, Vec::new())
         }
     };
-    let locations =
-        top.table("locations", problems).map(|table| upstream::read_locations(table, problems)).unwrap_or_default();
-    let exclusive = top.table("features", problems).map(|table| features::read(table, problems)).unwrap_or_default();
-    let overlays: Vec<Overlay> = each(&mut top, "overlay", problems, overlay::read);
+    let locations = top
+        .table("locations", problems)
+        .map(|table| upstream::read_locations(table, problems))
+        .unwrap_or_default();
+    let exclusive =
+        top.table("features", problems).map(|table| features::read(table, problems)).unwrap_or_default();
+    let overlays = overlay::settle(each(&mut top, "overlay", problems, overlay::read));
     let checks: Vec<Check> = each(&mut top, "check", problems, check::read);
-    let profiles = top.table("profile", problems).map(|table| profile::read_all(table, problems)).unwrap_or_default();
+    let profiles =
+        top.table("profile", problems).map(|table| profile::read_all(table, problems)).unwrap_or_default();
     let tests: Vec<Test> = each(&mut top, "test", problems, test::read);
     top.finish(problems);
 

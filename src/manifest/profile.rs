@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::problems::Problems;
-use super::table::{Table, as_table, read_text, report_wrong};
+use super::table::{Table, as_table, read_text, report_type, report_wrong};
 use super::value::{NAME, VARIABLE, WORD, Wrong};
 use super::{Located, Profile};
 use crate::diagnostic::quoted;
@@ -20,14 +20,23 @@ pub(super) fn read_all(mut table: Table<'_>, problems: &mut Problems) -> Vec<Pro
                 None
             }
         };
-        if let Some(table) = as_table(title, field.value, problems) {
+        if !field.value.get_ref().is_table() {
+            report_type(&title, field.value, "a table", problems, |diagnostic| {
+                diagnostic
+                    .hint("a profile has a name of your choice: write the header as [profile.some-name]")
+            });
+        } else if let Some(table) = as_table(title, field.value, problems) {
             profiles.extend(read(name, table, problems));
         }
     }
     profiles
 }
 
-fn read(name: Option<Located<crate::id::Name>>, mut table: Table<'_>, problems: &mut Problems) -> Option<Profile> {
+fn read(
+    name: Option<Located<crate::id::Name>>,
+    mut table: Table<'_>,
+    problems: &mut Problems,
+) -> Option<Profile> {
     let cmake = table.table("cmake", problems).map(|cmake| variables(cmake, problems));
     let targets = table.set("targets", &WORD, problems);
     for target in &targets {
@@ -52,16 +61,16 @@ fn variables(mut table: Table<'_>, problems: &mut Problems) -> BTreeMap<String, 
     let mut variables = BTreeMap::new();
     for (key, field) in table.all() {
         let what = format!("{} in {}", quoted(key), table.title);
-        let is_name = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.+/:".contains(&b));
+        let is_name =
+            !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.+/:".contains(&b));
         if !is_name {
-            let wrong = Wrong::new("bad-name", "is not a CMake variable", "letters, digits, `_`, `.`, `+`, `/`, `:`");
+            let wrong =
+                Wrong::new("bad-name", "is not a CMake variable", "letters, digits, `_`, `.`, `+`, `/`, `:`");
             report_wrong(&what, wrong, field.key_span.clone(), problems);
         }
         if let toml::de::DeValue::Boolean(value) = field.value.get_ref() {
-            let wrong = Wrong::new("wrong-type", "is true or false", "expected a text in quotes").hint(format!(
-                "write it as CMake does: {key} = \"{}\"",
-                if *value { "ON" } else { "OFF" }
-            ));
+            let wrong = Wrong::new("wrong-type", "is true or false", "expected a text in quotes")
+                .hint(format!("write it as CMake does: {key} = \"{}\"", if *value { "ON" } else { "OFF" }));
             report_wrong(&what, wrong, field.value.span(), problems);
             continue;
         }

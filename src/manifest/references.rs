@@ -45,7 +45,9 @@ fn check_references(tables: &Tables<'_>, problems: &mut Problems) {
         for test in &overlay.tests {
             tests.look_up(test, &format!("{who} is linked to"), problems);
         }
-        if let Kind::Commits { remote: Some(remote), .. } | Kind::HeldBack { remote: Some(remote), .. } = &overlay.kind {
+        if let Kind::Commits { remote: Some(remote), .. } | Kind::HeldBack { remote: Some(remote), .. } =
+            &overlay.kind
+        {
             remotes.look_up(remote, &format!("{who} comes from"), problems);
         }
     }
@@ -100,9 +102,12 @@ fn check_needs(tables: &Tables<'_>, problems: &mut Problems) {
             if need.value == overlay.name.value {
                 let place = problems.place(need.span.clone(), "this is the overlay itself");
                 problems.report(
-                    Diagnostic::error("needs-cycle", format!("overlay `{}` needs itself", overlay.name.as_str()))
-                        .at(place)
-                        .hint("remove it from `needs`"),
+                    Diagnostic::error(
+                        "needs-cycle",
+                        format!("overlay `{}` needs itself", overlay.name.as_str()),
+                    )
+                    .at(place)
+                    .hint("remove it from `needs`"),
                 );
             } else if let Some(&other) = by_name.get(&need.value) {
                 check_together(overlay, need, &tables.overlays[other], tables.exclusive, problems);
@@ -134,7 +139,8 @@ fn check_together(
                 .hint("remove one of `needs` and `rivals`"),
         );
     } else if overlay.active && !other.active {
-        let group = other.rivals.as_ref().map_or_else(String::new, |group| format!(" of `{}`", group.as_str()));
+        let group =
+            other.rivals.as_ref().map_or_else(String::new, |group| format!(" of `{}`", group.as_str()));
         let place = problems.place(need.span.clone(), format!("another of the rivals{group} is active"));
         problems.report(
             Diagnostic::error("rivals", format!("overlay `{name}` needs `{needed}`, which is not applied"))
@@ -170,9 +176,11 @@ impl Marked {
 
 fn explain(why: Contradiction<'_>) -> (Marked, Marked, String) {
     match why {
-        Contradiction::OnAndOff(on, off) => {
-            (Marked(on.span.clone()), Marked(off.span.clone()), format!("`{}` on and off", on.feature.as_str()))
-        }
+        Contradiction::OnAndOff(on, off) => (
+            Marked(on.span.clone()),
+            Marked(off.span.clone()),
+            format!("`{}` on and off", on.feature.as_str()),
+        ),
         Contradiction::Exclusive(a, b) => {
             let (a, b) = if a.span.start <= b.span.start { (a, b) } else { (b, a) };
             let label = format!("excluded by `{}`", a.feature.as_str());
@@ -237,7 +245,8 @@ fn report_cycle(overlays: &[Overlay], cycle: &[usize], problems: &mut Problems) 
     for (position, &index) in cycle.iter().enumerate().take(6) {
         let next = &overlays[cycle[(position + 1) % cycle.len()]].name.value;
         let Some(need) = overlays[index].needs.iter().find(|need| need.value == *next) else { continue };
-        let place = problems.place(need.span.clone(), format!("needed by `{}`", overlays[index].name.as_str()));
+        let place =
+            problems.place(need.span.clone(), format!("`{}` needs this", overlays[index].name.as_str()));
         if diagnostic.at.is_none() {
             diagnostic.at = Some(place);
         } else {
@@ -266,9 +275,10 @@ fn check_rivals(overlays: &[Overlay], problems: &mut Problems) {
                 problems.report(diagnostic);
             }
             several => {
-                let mut diagnostic = Diagnostic::error("rivals", format!("{} of {what} are active", several.len()))
-                    .note("rivals are alternatives: one is applied, the others stand back")
-                    .hint("write active = false in all but one");
+                let mut diagnostic =
+                    Diagnostic::error("rivals", format!("{} of {what} are active", several.len()))
+                        .note("rivals are alternatives: one is applied, the others stand back")
+                        .hint("write active = false in all but one");
                 mark(&mut diagnostic, several.iter().copied(), "active", problems);
                 problems.report(diagnostic);
             }
@@ -318,10 +328,13 @@ fn check_features(tables: &Tables<'_>, problems: &mut Problems) {
             let (first, second, label) = explain(why);
             let name = profile.name.as_str();
             problems.report(
-                Diagnostic::error("never-on", format!("profile `{name}` turns on features that exclude each other"))
-                    .at(second.at(problems, label))
-                    .and(first.at(problems, ""))
-                    .hint("remove one of them, or make two profiles"),
+                Diagnostic::error(
+                    "never-on",
+                    format!("profile `{name}` turns on features that exclude each other"),
+                )
+                .at(second.at(problems, label))
+                .and(first.at(problems, ""))
+                .hint("remove one of them, or make two profiles"),
             );
         }
     }
@@ -340,13 +353,18 @@ fn warn_of_unknown_features(tables: &Tables<'_>, problems: &mut Problems) {
     if known.is_empty() {
         return;
     }
-    let conditions = tables.overlays.iter().flat_map(|overlay| overlay.when.iter().map(move |c| (overlay, c)));
+    let conditions =
+        tables.overlays.iter().flat_map(|overlay| overlay.when.iter().map(move |c| (overlay, c)));
     for (overlay, condition) in conditions.filter(|(_, condition)| !known.contains(&condition.feature)) {
         let feature = condition.feature.as_str();
-        let message = format!("overlay `{}` depends on feature `{feature}`, which no profile turns on", overlay.name.as_str());
+        let message = format!(
+            "overlay `{}` depends on feature `{feature}`, which no profile turns on",
+            overlay.name.as_str()
+        );
         let place = problems.place(condition.span.clone(), "only `--features` can turn this on");
         let diagnostic = Diagnostic::new(Severity::Warning, "unknown-feature", message).at(place);
-        let meant = if problems.is_full() { None } else { closest(feature, known.iter().map(|name| name.as_str())) };
+        let meant =
+            if problems.is_full() { None } else { closest(feature, known.iter().map(|name| name.as_str())) };
         problems.report_absent(match meant {
             Some(meant) => diagnostic.hint(format!("did you mean `{meant}`?")),
             None => diagnostic.hint(format!("add `{feature}` to the features of a profile")),

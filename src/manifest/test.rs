@@ -62,7 +62,12 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Test
     }
     let command = table.list("command", &WORD, problems);
     match &command {
-        None => table.report_missing("command", "[\"{build}/some_test\"]", "a program and its arguments", problems),
+        None => table.report_missing(
+            "command",
+            "[\"{build}/some_test\"]",
+            "a program and its arguments",
+            problems,
+        ),
         Some(words) => words.iter().for_each(|word| check_placeholders(&table.title, word, problems)),
     }
     let sources = table.set("sources", &GLOB, problems);
@@ -117,7 +122,8 @@ fn min_gain(table: &mut Table<'_>, problems: &mut Problems) -> f64 {
         return written.value;
     }
     let what = format!("`min-gain` of {}", table.title);
-    let wrong = Wrong::new("bad-value", "is not a share", "expected a number from 0 up to, but not including, 1");
+    let wrong =
+        Wrong::new("bad-value", "is not a share", "expected a number from 0 up to, but not including, 1");
     let wrong = if (1.0..100.0).contains(&written.value) {
         wrong.hint(format!("for {} per cent write {}", written.value, written.value / 100.0))
     } else {
@@ -137,7 +143,9 @@ fn check_placeholders(title: &str, word: &Located<String>, problems: &mut Proble
             );
             let wrong = match super::problems::closest(found, PLACEHOLDERS) {
                 Some(meant) => wrong.hint(format!("did you mean `{meant}`?")),
-                None => wrong.note("other values are in the environment: OVERLAID_SEED, OVERLAID_RESULTS, ..."),
+                None => {
+                    wrong.note("other values are in the environment: OVERLAID_SEED, OVERLAID_RESULTS, ...")
+                }
             };
             report_wrong(&format!("`command` of {title}"), wrong, word.span.clone(), problems);
         }
@@ -149,7 +157,8 @@ fn placeholders(word: &str) -> impl Iterator<Item = &str> {
     word.match_indices('{').filter_map(|(start, _)| {
         let end = start + word[start..].find('}')?;
         let inside = &word[start + 1..end];
-        let is_word = !inside.is_empty() && inside.bytes().all(|b| b.is_ascii_alphabetic() || b"-_".contains(&b));
+        let is_word =
+            !inside.is_empty() && inside.bytes().all(|b| b.is_ascii_alphabetic() || b"-_".contains(&b));
         is_word.then(|| &word[start..=end])
     })
 }

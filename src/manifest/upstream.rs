@@ -38,9 +38,16 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> (Option<Ups
         problems,
     );
     let table = match (name, url, pin) {
-        (Some(name), Some(url), Some(pin)) => {
-            Some(UpstreamTable { name, url, pin, branch, tree, also_pinned, remotes: remotes.clone(), submodules })
-        }
+        (Some(name), Some(url), Some(pin)) => Some(UpstreamTable {
+            name,
+            url,
+            pin,
+            branch,
+            tree,
+            also_pinned,
+            remotes: remotes.clone(),
+            submodules,
+        }),
         _ => None,
     };
     (table, remotes)
@@ -92,7 +99,10 @@ pub(super) fn unique<'a>(
                 let first = problems.place((*first).clone(), "first here");
                 let message = format!("two {sort}s are called {}", quoted(&name));
                 problems.report(
-                    Diagnostic::error("duplicate", message).at(again).and(first).hint("give one of them another name"),
+                    Diagnostic::error("duplicate", message)
+                        .at(again)
+                        .and(first)
+                        .hint("give one of them another name"),
                 );
             }
             None => {
@@ -109,7 +119,10 @@ pub(super) fn check_tree(upstream: &UpstreamTable, locations: &Locations, proble
         set.as_ref().map_or(default, |located| located.value.clone())
     };
     let ours = [
-        ("the overlay files", folder(&locations.overlays, Path::new("overlays").join(upstream.name.as_str()))),
+        (
+            "the overlay files",
+            folder(&locations.overlays, Path::new("overlays").join(upstream.name.as_str())),
+        ),
         ("the reports", folder(&locations.docs, PathBuf::from("docs/upstream"))),
         ("the templates", folder(&locations.templates, PathBuf::from("templates"))),
     ];

@@ -68,16 +68,16 @@ pub(super) const NAME: Kind<Name> =
 pub(super) const CONDITION: Kind<Condition> =
     Kind { expected: "a feature", plural: "features", example: "[\"cuda\"]", parse: condition };
 
-pub(super) const FEATURE: Kind<Name> = Kind {
-    expected: "a feature",
-    plural: "features",
-    example: "[[\"cuda\", \"rocm\"]]",
-    parse: name,
-};
+pub(super) const FEATURE: Kind<Name> =
+    Kind { expected: "a feature", plural: "features", example: "[[\"cuda\", \"rocm\"]]", parse: name };
 
 /// A path of ours.
 pub(super) const PATH: Kind<PathBuf> =
     Kind { expected: "a path", plural: "paths", example: "\"some/path\"", parse: path };
+
+/// A patch of ours.
+pub(super) const PATCH: Kind<PathBuf> =
+    Kind { expected: "a path", plural: "paths", example: "\"some.patch\"", parse: patch };
 
 /// A folder of ours that may be the repository itself.
 pub(super) const PROJECT: Kind<PathBuf> =
@@ -162,7 +162,12 @@ fn commit(text: &str) -> Result<CommitId, Wrong> {
         }
         Ok(id) => Ok(id),
         Err(_) if text.is_empty() => Err(Wrong::new(code, "is empty", "expected 40 hexadecimal digits")),
-        Err(_) if !text.bytes().all(|b| b.is_ascii_hexdigit()) => {
+        Err(_) if text.len() >= 30 && text.bytes().all(|b| b.is_ascii_alphanumeric()) && !is_hex(text) => {
+            let stray = text.chars().find(|c| !c.is_ascii_hexdigit()).unwrap_or_default();
+            let label = format!("`{stray}` is not a hexadecimal digit");
+            Err(Wrong::new(code, "is not a commit id", label))
+        }
+        Err(_) if !is_hex(text) => {
             let wrong = Wrong::new(code, "is not a commit id", "expected 40 hexadecimal digits")
                 .note("a branch or a tag can move, and then two people build different things");
             Err(if is_revision(text) {
@@ -178,13 +183,19 @@ fn commit(text: &str) -> Result<CommitId, Wrong> {
             let hint = format!("in a clone of the upstream, run: git rev-parse '{text}^{{commit}}'");
             Err(if text.len() >= 4 { wrong.hint(hint) } else { wrong })
         }
-        Err(_) if text.len() == 64 => Err(Wrong::new(code, "is not a SHA-1 commit id", "64 digits, expected 40")
-            .note("repositories with SHA-256 ids are not supported")),
+        Err(_) if text.len() == 64 => {
+            Err(Wrong::new(code, "is not a SHA-1 commit id", "64 digits, expected 40")
+                .note("repositories with SHA-256 ids are not supported"))
+        }
         Err(_) => {
             let label = format!("{} hexadecimal digits, expected 40", text.len());
             Err(Wrong::new(code, "is not a commit id", label))
         }
     }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Whether a text may be pasted into a command line between single quotes as a revision.
@@ -197,8 +208,14 @@ fn is_revision(text: &str) -> bool {
 fn name(text: &str) -> Result<Name, Wrong> {
     Name::parse(text).map_err(|why| {
         let wrong = Wrong::new("bad-name", "is not a usable name", why);
-        let usable: String =
-            text.trim().chars().map(|c| if c.is_ascii_alphanumeric() || "-_.+".contains(c) { c } else { '-' }).collect();
+        if !text.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
+            return wrong;
+        }
+        let usable: String = text
+            .trim()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-_.+".contains(c) { c } else { '-' })
+            .collect();
         let usable = usable.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).trim_end_matches('-');
         match Name::parse(usable) {
             Ok(name) => wrong.hint(format!("for example `{name}`")),
@@ -224,6 +241,13 @@ fn path(text: &str) -> Result<PathBuf, Wrong> {
     }
 }
 
+fn patch(text: &str) -> Result<PathBuf, Wrong> {
+    path(text).map_err(|wrong| Wrong {
+        label: wrong.label.replace("the repository", "the folder of overlay files"),
+        ..wrong
+    })
+}
+
 fn path_or_top(text: &str) -> Result<PathBuf, Wrong> {
     let wrong = |message: &str, label: &str| Err(Wrong::new("bad-path", message, label));
     if text.is_empty() {
@@ -234,7 +258,8 @@ fn path_or_top(text: &str) -> Result<PathBuf, Wrong> {
     }
     if text.contains('\\') {
         let hint = format!("write {}", quoted(&text.replace('\\', "/")));
-        return wrong("has a backslash", "paths have `/` between their parts").map_err(|wrong| wrong.hint(hint));
+        return wrong("has a backslash", "paths have `/` between their parts")
+            .map_err(|wrong| wrong.hint(hint));
     }
     if text.starts_with('~') {
         return wrong("starts with `~`", "nothing is expanded; expected a path relative to the repository");
@@ -265,9 +290,10 @@ fn upstream_path(text: &str) -> Result<UpstreamPath, Wrong> {
 fn wrong_upstream_path(text: &str, why: PathError) -> Wrong {
     let wrong = Wrong::new("bad-path", "is not a usable path", why.to_string());
     match why {
-        PathError::EmptyComponent if text.ends_with('/') => {
-            wrong.hint(format!("a path names a file: leave the `/` at the end away, or add a file to {}", quoted(text)))
-        }
+        PathError::EmptyComponent if text.ends_with('/') => wrong.hint(format!(
+            "a path names a file: leave the `/` at the end away, or add a file to {}",
+            quoted(text)
+        )),
         PathError::Dots if text.starts_with("./") && UpstreamPath::parse(&text[2..]).is_ok() => {
             wrong.hint(format!("write {}", quoted(&text[2..])))
         }
@@ -276,11 +302,7 @@ fn wrong_upstream_path(text: &str, why: PathError) -> Wrong {
 }
 
 fn upstream_glob(text: &str) -> Result<String, Wrong> {
-    let glob = glob(text)?;
-    if !pattern::has_wildcards(text) {
-        upstream_path(text)?;
-    }
-    Ok(glob)
+    if pattern::has_wildcards(text) { glob(text) } else { upstream_path(text).map(|_| text.to_owned()) }
 }
 
 fn glob(text: &str) -> Result<String, Wrong> {
@@ -313,9 +335,8 @@ fn capture(text: &str) -> Result<String, Wrong> {
     let wrong = |message: &str, label: &str| Err(Wrong::new("bad-regex", message, label));
     match groups {
         1 => Ok(text.to_owned()),
-        0 => wrong("has no group", "which part is the commit?").map_err(|wrong| {
-            wrong.hint("put the part that is the commit in parentheses: ([0-9a-f]{40})")
-        }),
+        0 => wrong("has no group", "which part is the commit?")
+            .map_err(|wrong| wrong.hint("put the part that is the commit in parentheses: ([0-9a-f]{40})")),
         _ => wrong("has several groups", &format!("{groups} groups, expected one")).map_err(|wrong| {
             wrong.hint("keep the group that captures the commit and write the others as (?:...)")
         }),
@@ -333,12 +354,7 @@ fn regex(text: &str) -> Result<regex::bytes::Regex, Wrong> {
                 last.trim_start_matches("error: ").to_owned()
             }
         };
-        let wrong = Wrong::new("bad-regex", "is not a usable regular expression", escaped(&why));
-        if text.contains("(?=") || text.contains("(?!") || text.contains("(?<=") || text.contains("(?<!") {
-            wrong.note("look-ahead and look-behind are not supported")
-        } else {
-            wrong
-        }
+        Wrong::new("bad-regex", "is not a usable regular expression", escaped(&why))
     })
 }
 
@@ -364,7 +380,9 @@ fn url(text: &str) -> Result<String, Wrong> {
         Some((scheme, rest)) => {
             if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
                 return wrong("has an unknown scheme", &format!("expected one of {}", listed(&SCHEMES)))
-                    .map_err(|wrong| wrong.note("for any other scheme git would run a program of that name"));
+                    .map_err(|wrong| {
+                        wrong.note("for any other scheme git would run a program of that name")
+                    });
             }
             rest.split('/').next().unwrap_or_default()
         }
@@ -407,7 +425,8 @@ fn duration(text: &str) -> Result<Duration, Wrong> {
         "m" => 60 * 1000,
         "h" => 60 * 60 * 1000,
         "" if digits > 0 => {
-            return Err(wrong("seconds, minutes or hours?").hint(format!("write \"{}s\" for seconds", quoted(number).trim_matches('`'))));
+            return Err(wrong("seconds, minutes or hours?")
+                .hint(format!("write \"{}s\" for seconds", quoted(number).trim_matches('`'))));
         }
         _ => {
             return Err(wrong("expected a whole number and a unit")
@@ -447,7 +466,10 @@ fn variable(text: &str) -> Result<String, Wrong> {
         || text.starts_with(|c: char| c.is_ascii_digit())
         || !text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     {
-        return wrong("is not the name of an environment variable", "letters, digits and `_` only; first no digit");
+        return wrong(
+            "is not the name of an environment variable",
+            "letters, digits and `_` only; first no digit",
+        );
     }
     if text.starts_with("OVERLAID_") || text == "PATH" || text == "HOME" {
         return wrong("cannot name a cache", "this variable has another meaning");
@@ -463,7 +485,7 @@ pub(super) fn choice<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result
     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let wrong = Wrong::new(
         "unknown-word",
-        format!("is {}, which is not known here", quoted(text)),
+        format!("cannot be {}", quoted(text)),
         format!("expected one of {}", listed(&known)),
     );
     Err(match closest(text, known) {
