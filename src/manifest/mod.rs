@@ -8,6 +8,7 @@
 //! they say about each other. `table` reads keys, `value` reads texts, `problems` collects the messages.
 
 mod check;
+pub mod edit;
 mod features;
 mod model;
 mod overlay;
