@@ -61,7 +61,7 @@ fn hostile(size: usize) -> Vec<(&'static str, String)> {
 #[test]
 fn hostile_manifests_end_with_an_error_soon() {
     let is_full = std::env::var_os("HOSTILE").is_some_and(|size| size == "full");
-    let size = if is_full { LARGEST - 1000 } else { LARGEST / 32 };
+    let size = if is_full { LARGEST - 1000 } else { LARGEST / 64 };
     for (title, text) in hostile(size) {
         assert!(text.len() <= LARGEST, "{title}: {}", text.len());
         let start = Instant::now();
@@ -73,9 +73,7 @@ fn hostile_manifests_end_with_an_error_soon() {
             assert!(message.to_json().is_object());
         }
         let took = start.elapsed();
-        if is_full {
-            println!("{title}: {} messages, {took:?}", messages.len());
-        }
+        println!("{title}: {} messages, {took:?}", messages.len());
         assert!(took < Duration::from_secs(30), "{title}: {took:?}");
     }
 }
