@@ -1,0 +1,3 @@
+//! The edge: files, git, processes, the clock and the environment. Everything else takes values.
+
+pub mod workspace;
