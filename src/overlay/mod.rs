@@ -1,0 +1,3 @@
+//! The kinds of overlay, and what a path's content becomes.
+
+pub mod diff;
