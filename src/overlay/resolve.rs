@@ -215,7 +215,7 @@ impl State<'_> {
 
     fn add_patch(&mut self, loaded: &Loaded, patch: &diff::Patch) -> Result<(), UpstreamError> {
         match diff::apply(patch, &|path: &UpstreamPath| self.current(path))? {
-            Applied::Applied { changes, offsets } => {
+            Applied::Applied { changes, offsets, .. } => {
                 for (path, content) in changes {
                     self.set(loaded, &path, content);
                 }
