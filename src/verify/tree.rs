@@ -30,11 +30,15 @@ pub fn check(path: &UpstreamPath, difference: TreeDifference, overlays: &[Overla
         }
     };
     let (code, message) = match difference {
-        TreeDifference::Missing => ("tree-missing", format!("{path} is missing in the tree; it should be {owner}")),
+        TreeDifference::Missing => {
+            ("tree-missing", format!("{path} is missing in the tree; it should be {owner}"))
+        }
         TreeDifference::Extra => ("tree-extra", format!("{path} is in the tree and should not be")),
         TreeDifference::Content => ("tree-content", format!("{path} in the tree is not {owner}")),
         TreeDifference::Mode => ("tree-mode", format!("{path} in the tree has another mode than {owner}")),
-        TreeDifference::Type => ("tree-type", format!("{path} in the tree is no file or another kind than {owner}")),
+        TreeDifference::Type => {
+            ("tree-type", format!("{path} in the tree is no file or another kind than {owner}"))
+        }
     };
     let finding = Finding::error(code, message).on(path);
     match overlays.last() {
