@@ -1,1 +1,3 @@
+//! All tests that need git, files or the program.
 
+mod store;
