@@ -2,6 +2,8 @@
 //!
 //! The guide to this crate is written last; until then read the modules in the order below.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod diagnostic;
 pub mod escape;
 pub mod id;

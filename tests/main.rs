@@ -3,3 +3,6 @@
 
 #[allow(dead_code)]
 mod support;
+
+mod manifest;
+mod store;

@@ -4,4 +4,8 @@
 #[cfg(feature = "git")]
 pub mod own_files;
 #[cfg(feature = "git")]
+pub mod own_history;
+#[cfg(feature = "git")]
+pub mod store;
+#[cfg(feature = "git")]
 pub mod workspace;
