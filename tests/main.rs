@@ -4,5 +4,6 @@
 #[allow(dead_code)]
 mod support;
 
+mod diff;
 mod manifest;
 mod store;
