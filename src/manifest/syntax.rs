@@ -134,7 +134,9 @@ fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
     let is_header = line.starts_with('[');
     let mut diagnostic = Diagnostic::error("syntax", format!("{} is there twice", quoted(key)))
         .at(problems.place(error.span.clone(), "again"));
-    if let Some(first) = first_of(text, key, line, error.line.start) {
+    if !problems.is_full()
+        && let Some(first) = first_of(text, key, line, error.line.start)
+    {
         diagnostic = diagnostic.and(problems.place(first, "first here"));
     }
     let diagnostic = diagnostic.hint(match (is_header, LISTS.contains(&key)) {
