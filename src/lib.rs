@@ -2,9 +2,21 @@
 //!
 //! The guide to this crate is written last; until then read the modules in the order below.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod diagnostic;
+pub mod escape;
 pub mod id;
+pub mod io;
 pub mod lex;
 pub mod manifest;
+#[cfg(feature = "git")]
+pub mod merge;
+#[cfg(feature = "git")]
+pub mod overlay;
+#[cfg(feature = "git")]
+pub mod provenance;
 pub mod tree;
 pub mod upstream;
+#[cfg(feature = "git")]
+pub mod verify;

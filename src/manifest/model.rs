@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::diagnostic::Place;
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::lex::Delta;
 
@@ -303,6 +304,12 @@ pub enum Sanitizer {
 }
 
 impl Manifest {
+    /// A place in the manifest's text, for a message.
+    #[must_use]
+    pub fn place(&self, span: Range<usize>, label: impl Into<String>) -> Place {
+        Place { file: self.file.clone(), text: Arc::clone(&self.text), span, label: label.into() }
+    }
+
     /// The overlay of this name.
     #[must_use]
     pub fn overlay(&self, name: &str) -> Option<&Overlay> {
