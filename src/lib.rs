@@ -2,5 +2,8 @@
 //!
 //! The guide to this crate is written last; until then read the modules in the order below.
 
+pub mod escape;
 pub mod id;
+pub mod plan;
 pub mod tree;
+pub mod upstream;
