@@ -4,6 +4,10 @@
 
 pub mod escape;
 pub mod id;
+pub mod io {
+    //! The edge: files, git, processes, the clock and the environment. Everything else takes values.
+    pub mod tree;
+}
 pub mod plan;
 pub mod tree;
 pub mod upstream;
