@@ -138,7 +138,7 @@ inline std::string canonical(const std::string& json) {
   return canonical(at);
 }
 
-// ---- Memory that kernels and the test both see ----
+// ---- Device memory ----
 
 #if defined(__CUDACC__)
 
@@ -153,10 +153,17 @@ inline void finish() {
 
 inline char* allocate(std::size_t bytes) {
   void* memory;
-  if (cudaMallocManaged(&memory, bytes) != cudaSuccess) stop("no device memory");
+  if (cudaMalloc(&memory, bytes) != cudaSuccess) stop("no device memory");
   return static_cast<char*>(memory);
 }
 inline void release(char* memory) { cudaFree(memory); }
+inline void upload(char* device, const char* host, std::size_t bytes) {
+  cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
+}
+inline void download(char* host, const char* device, std::size_t bytes) {
+  finish();
+  cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
+}
 
 static __global__ void fill_shared_kernel(std::uint32_t word, unsigned words) {
   extern __shared__ std::uint32_t fill_shared_words[];
@@ -181,6 +188,12 @@ inline void fill_shared(std::uint32_t word) {
 inline void finish() {}
 inline char* allocate(std::size_t bytes) { return static_cast<char*>(std::malloc(bytes)); }
 inline void release(char* memory) { std::free(memory); }
+inline void upload(char* device, const char* host, std::size_t bytes) {
+  std::memcpy(device, host, bytes);
+}
+inline void download(char* host, const char* device, std::size_t bytes) {
+  std::memcpy(host, device, bytes);
+}
 
 // Without a device the library under test knows what its shared memory is. A test whose library
 // has such a thing says so: kt::fill_shared_hook() = the_function;
@@ -242,53 +255,70 @@ inline float f16_value(std::uint16_t bits) {
   return sign * std::ldexp(float(fraction + 1024), exponent - 25);
 }
 
-// An array of one type, with a guard on both sides. New ones are poisoned: every byte is 0xff,
-// which is NaN in all floating types and -1 in integers.
+// An array of one type in device memory, with a guard on both sides, and a copy of it here. New
+// ones are poisoned: every byte is 0xff, which is NaN in all floating types and -1 in integers.
+//
+// data() gives the device's memory, after what was set here went there; reading an element
+// brings back what kernels wrote since. A launch must take its pointers from data() each time.
 class Array {
  public:
   Array(Type type, std::size_t size)
-      : type_(type), size_(size), width_(type == Type::f32 || type == Type::i32 ? 4 : 2) {
-    memory_ = allocate(bytes() + 2 * guard);
+      : type_(type),
+        size_(size),
+        width_(type == Type::f32 || type == Type::i32 ? 4 : 2),
+        host_(bytes() + 2 * guard),
+        device_(allocate(host_.size())) {
     poison();
   }
-  ~Array() { release(memory_); }
+  ~Array() { release(device_); }
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
   template <typename T = void>
   T* data() {
-    return reinterpret_cast<T*>(memory_ + guard);
+    if (changed_here_) upload(device_, host_.data(), host_.size());
+    changed_here_ = false;
+    changed_there_ = true;
+    return reinterpret_cast<T*>(device_ + guard);
   }
-  const char* raw() const { return memory_ + guard; }
+  const char* raw() const { return here() + guard; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * width_; }
 
   void poison() {
-    std::memset(memory_, guard_byte, guard);
-    std::memset(memory_ + guard, 0xff, bytes());
-    std::memset(memory_ + guard + bytes(), guard_byte, guard);
+    std::memset(host_.data(), guard_byte, host_.size());
+    std::memset(host_.data() + guard, 0xff, bytes());
+    changed_here_ = true;
+    changed_there_ = false;
   }
 
   // Whether nothing was written before or behind the array.
   bool intact() const {
+    const char* all = here();
     for (std::size_t i = 0; i < guard; ++i)
-      if (memory_[i] != guard_byte || memory_[guard + bytes() + i] != guard_byte) return false;
+      if (all[i] != guard_byte || all[guard + bytes() + i] != guard_byte) return false;
     return true;
   }
 
   // Rounds to the array's type.
   void set(std::size_t i, double value) {
-    char* at = memory_ + guard + i * width_;
+    here();
+    changed_here_ = true;
+    char* at = host_.data() + guard + i * width_;
     const float single = float(value);
-    const std::int32_t integer = type_ == Type::i32 ? std::int32_t(value) : 0;
-    const std::uint16_t bits = type_ == Type::f16 ? f16_bits(single) : bf16_bits(single);
-    if (type_ == Type::f32) std::memcpy(at, &single, 4);
-    else if (type_ == Type::i32) std::memcpy(at, &integer, 4);
-    else std::memcpy(at, &bits, 2);
+    if (type_ == Type::f32) {
+      std::memcpy(at, &single, 4);
+    } else if (type_ == Type::i32) {
+      const std::int32_t integer = std::int32_t(value);
+      std::memcpy(at, &integer, 4);
+    } else {
+      const std::uint16_t bits = type_ == Type::f16 ? f16_bits(single) : bf16_bits(single);
+      std::memcpy(at, &bits, 2);
+    }
   }
 
   double get(std::size_t i) const {
-    const char* at = memory_ + guard + i * width_;
+    const char* at = raw() + i * width_;
     float single;
     std::int32_t integer;
     std::uint16_t bits;
@@ -302,11 +332,20 @@ class Array {
   }
 
  private:
+  const char* here() const {
+    if (changed_there_) download(host_.data(), device_, host_.size());
+    changed_there_ = false;
+    return host_.data();
+  }
+
   static constexpr std::size_t guard = 256;
   static constexpr char guard_byte = 0x5a;
   Type type_;
   std::size_t size_, width_;
-  char* memory_;
+  mutable std::vector<char> host_;
+  char* device_;
+  bool changed_here_ = true;
+  mutable bool changed_there_ = false;
 };
 
 // ---- Inputs and errors ----
