@@ -38,7 +38,7 @@ pub struct Offset {
     pub hunk: usize,
     /// How many lines further down; negative for further up.
     pub lines: isize,
-    /// At how many places the hunk's lines were; the nearest one was taken.
+    /// At how many places within a thousand lines the hunk's lines were; the nearest one was taken.
     pub places: usize,
 }
 
@@ -53,7 +53,8 @@ pub struct ModeNote {
     pub found: Mode,
 }
 
-/// Applies a patch to the files that `before` gives. It is asked for folders too, and answers `None` for them.
+/// Applies a patch to the files that `before` gives. It is asked for folders too, and answers `None` for them;
+/// so a folder that stands where the patch creates a file is for the caller to see.
 ///
 /// # Errors
 /// Only what `before` returns: a file that could not be read.
@@ -324,7 +325,7 @@ impl<'a, E> Work<'a, E> {
                 }
                 Placed::WithoutContext => failed.push((hunk.line, Why::NoContext { number: index + 1 })),
                 Placed::Nowhere => {
-                    let anchors = anchors(hunk);
+                    let anchors = Anchors::of(hunk.old, hunk.trailing);
                     failed.push((hunk.line, explain(index + 1, hunks.len(), hunk, &image, content, anchors)));
                 }
             }
@@ -383,6 +384,9 @@ impl<'a, E> Work<'a, E> {
     }
 }
 
+/// How far around a hunk its lines are counted.
+const REACH: usize = 1_000;
+
 /// After so many hunks of a file that do not apply the rest is not looked at.
 const MOST_FAILED_HUNKS: usize = 10;
 
@@ -407,11 +411,6 @@ enum Placed {
     Nowhere,
 }
 
-/// The ends of the file that a hunk must touch: see the module's rules.
-fn anchors(hunk: &Hunk) -> Anchors {
-    Anchors { start: hunk.old.start <= 1, end: hunk.trailing == 0 }
-}
-
 /// Finds a hunk's lines and replaces them.
 fn place<'a>(image: &mut Image<'a>, hunk: &'a Hunk, side: Side) -> Placed {
     let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = match side {
@@ -427,10 +426,10 @@ fn place<'a>(image: &mut Image<'a>, hunk: &'a Hunk, side: Side) -> Placed {
         // Without a line to look for, only "into an empty file" and "at the very end" can be checked.
         return if from.start == 0 { Placed::Nowhere } else { Placed::WithoutContext };
     }
-    let anchors = Anchors { start: from.start <= 1, end: hunk.trailing == 0 };
+    let anchors = Anchors::of(from, hunk.trailing);
     let Some(at) = image.find(&old, wanted, anchors) else { return Placed::Nowhere };
     let lines = at as isize - wanted as isize;
-    let places = if lines == 0 || anchors.start || anchors.end { 1 } else { image.places(&old) };
+    let places = if lines == 0 || anchors != Anchors::NONE { 1 } else { image.places(&old, at, REACH) };
     image.replace(at, old.len(), new.into_iter());
     Placed::At { lines, places }
 }
