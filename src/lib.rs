@@ -2,12 +2,21 @@
 //!
 //! The guide to this crate is written last; until then read the modules in the order below.
 
-pub mod canonical_json;
-pub mod evidence;
+#[cfg(feature = "cli")]
+pub mod cli;
+pub mod diagnostic;
+pub mod escape;
 pub mod id;
-pub mod kernel_test;
+pub mod io;
 pub mod lex;
 pub mod manifest;
+#[cfg(feature = "git")]
+pub mod merge;
+#[cfg(feature = "git")]
+pub mod overlay;
+#[cfg(feature = "git")]
+pub mod provenance;
 pub mod tree;
-pub mod variant;
-pub mod verdict;
+pub mod upstream;
+#[cfg(feature = "git")]
+pub mod verify;

@@ -1,1 +1,10 @@
+//! All integration tests, in one binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[allow(dead_code)]
+mod support;
+
+mod diff;
+mod manifest;
+mod status;
+mod store;
