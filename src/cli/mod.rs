@@ -1,8 +1,10 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
+mod apply;
 mod context;
 mod diff;
 mod error;
+mod restore;
 mod status;
 mod table;
 mod ui;
@@ -67,6 +69,8 @@ fn parse_name(text: &str) -> Result<Name, &'static str> {
 #[derive(Debug, Subcommand)]
 enum Command {
     Status(status::Args),
+    Apply(apply::Args),
+    Restore(restore::Args),
     Verify(verify::Args),
     Diff(diff::Args),
 }
@@ -90,6 +94,8 @@ fn run() -> ExitCode {
     };
     let result = match &cli.command {
         Command::Status(args) => status::run(&context, args, &mut ui),
+        Command::Apply(args) => apply::run(&context, args, &mut ui),
+        Command::Restore(args) => restore::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
     };
