@@ -7,5 +7,6 @@ pub mod own_files;
 pub mod own_history;
 #[cfg(feature = "git")]
 pub mod store;
+pub mod tree;
 #[cfg(feature = "git")]
 pub mod workspace;
