@@ -8,4 +8,5 @@ mod diff;
 mod manifest;
 mod status;
 mod store;
+mod verdicts;
 mod verify;
