@@ -3,4 +3,5 @@
 //! The guide to this crate is written last; until then read the modules in the order below.
 
 pub mod id;
+pub mod io;
 pub mod tree;

@@ -1,0 +1,3 @@
+//! The edges: files, processes, the environment, the clock. Everything else is values.
+
+pub mod process;
