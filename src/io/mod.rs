@@ -4,4 +4,5 @@ pub mod cmake;
 pub mod hashes;
 pub mod ninja;
 pub mod process;
+pub mod reads;
 pub mod toolchain;
