@@ -1,0 +1,1 @@
+//! (comes next)
