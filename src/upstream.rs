@@ -30,6 +30,29 @@ pub trait Upstream {
     /// If the commit or one of its trees is not here, or a path in it is not safe to write.
     fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError>;
 
+    /// The paths at which a commit differs from its first parent (from nothing, for a root commit),
+    /// with what stood there before and what stands there now.
+    ///
+    /// # Errors
+    /// If the commit, its first parent or one of their trees is not here.
+    fn diff(&self, commit: CommitId) -> Result<Vec<PathDiff>, UpstreamError> {
+        let before = match self.commit(commit)?.parents.first() {
+            Some(parent) => self.listing(*parent)?,
+            None => Listing::new(),
+        };
+        let after = self.listing(commit)?;
+        let paths: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).collect();
+        Ok(paths
+            .into_iter()
+            .filter(|path| before.get(*path) != after.get(*path))
+            .map(|path| PathDiff {
+                path: path.clone(),
+                before: before.get(path).copied(),
+                after: after.get(path).copied(),
+            })
+            .collect())
+    }
+
     /// A commit's header.
     ///
     /// # Errors
@@ -61,6 +84,17 @@ pub trait Upstream {
         exclude: Option<CommitId>,
         paths: &[UpstreamPath],
     ) -> Result<Vec<Touch>, UpstreamError>;
+}
+
+/// A path at which two trees differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathDiff {
+    /// The path.
+    pub path: UpstreamPath,
+    /// What stands there in the first tree.
+    pub before: Option<Entry>,
+    /// What stands there in the second tree.
+    pub after: Option<Entry>,
 }
 
 /// A commit that touches a path.

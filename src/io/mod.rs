@@ -1,4 +1,4 @@
-//! The edges: files, processes, the environment, the clock. Everything else is values.
+//! The edge: files, git, processes, the clock and the environment. Everything else takes values.
 
 pub mod cmake;
 pub mod hashes;
@@ -6,3 +6,4 @@ pub mod ninja;
 pub mod process;
 pub mod reads;
 pub mod toolchain;
+// pub mod workspace; (needs the manifest's parser)

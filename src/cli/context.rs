@@ -1,0 +1,213 @@
+//! What the global options mean: which repository, which manifest, which profile and features.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::id::{CommitId, Name};
+use crate::io::store::{self, Store, StoreSpec};
+use crate::io::workspace::{LoadError, Workspace, find_manifests};
+use crate::manifest::{Kind, Profile, Witness};
+
+use super::error::Failure;
+use super::ui::Ui;
+
+/// The global options, resolved.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The repository: all paths of a manifest are relative to it.
+    pub root: PathBuf,
+    /// `-m`: a name or a path.
+    pub manifest: Option<String>,
+    /// `--profile`
+    pub profile: Option<String>,
+    /// `--features`
+    pub features: Vec<Name>,
+    /// `--offline`
+    pub offline: bool,
+}
+
+impl Context {
+    /// The manifests that a reading command covers: the chosen one, or all.
+    ///
+    /// # Errors
+    /// If there is none, or one cannot be read.
+    pub fn workspaces(&self) -> Result<Vec<Workspace>, Failure> {
+        self.manifest_files()?.iter().map(|file| self.load(file)).collect()
+    }
+
+    /// The one manifest that a writing command concerns.
+    ///
+    /// # Errors
+    /// If there is none or several and none was chosen, or it cannot be read.
+    pub fn workspace(&self) -> Result<Workspace, Failure> {
+        let files = self.manifest_files()?;
+        match files.as_slice() {
+            [file] => self.load(file),
+            _ => {
+                let names: Vec<_> =
+                    files.iter().filter_map(|file| file.file_stem()).map(|name| name.to_string_lossy()).collect();
+                Err(Failure::input(format!(
+                    "there are {} manifests: {}",
+                    files.len(),
+                    names.join(", ")
+                ))
+                .with_hint(format!("choose one: -m {}", names.first().map_or("NAME", |name| name))))
+            }
+        }
+    }
+
+    fn manifest_files(&self) -> Result<Vec<PathBuf>, Failure> {
+        if let Some(chosen) = &self.manifest {
+            let as_path = Path::new(chosen);
+            let is_path = chosen.contains('/') || chosen.ends_with(".toml");
+            let file = if is_path {
+                as_path.to_owned()
+            } else {
+                PathBuf::from("manifests").join(format!("{chosen}.toml"))
+            };
+            if self.root.join(&file).is_file() {
+                return Ok(vec![file]);
+            }
+            let failure = Failure::input(format!("there is no manifest `{}`", file.display()));
+            let known = find_manifests(&self.root).unwrap_or_default();
+            return Err(match known.as_slice() {
+                [] => failure,
+                known => {
+                    let names: Vec<_> = known.iter().map(|file| file.display().to_string()).collect();
+                    failure.with_hint(format!("there are: {}", names.join(", ")))
+                }
+            });
+        }
+        let files = find_manifests(&self.root)?;
+        if files.is_empty() {
+            let folder = self.root.join("manifests");
+            return Err(Failure::input(format!("there is no manifest in `{}`", folder.display()))
+                .with_hint("write manifests/<upstream>.toml, or name the repository with -C DIR"));
+        }
+        Ok(files)
+    }
+
+    fn load(&self, file: &Path) -> Result<Workspace, Failure> {
+        Ok(Workspace::load(&self.root, file)?)
+    }
+
+    /// The profile that was chosen, or the only one; `None` if the manifest has several and none was chosen,
+    /// or has none.
+    ///
+    /// # Errors
+    /// If the one that was chosen does not exist.
+    pub fn profile_if_any<'w>(&self, workspace: &'w Workspace) -> Result<Option<&'w Profile>, Failure> {
+        let profiles = &workspace.manifest.profiles;
+        match &self.profile {
+            Some(name) => match workspace.manifest.profile(name) {
+                Some(profile) => Ok(Some(profile)),
+                None => Err(Failure::input(format!(
+                    "`{}` has no profile `{name}`",
+                    workspace.manifest.file.display()
+                ))
+                .with_hint(list_profiles(profiles))),
+            },
+            None => Ok(match profiles.as_slice() {
+                [profile] => Some(profile),
+                _ => None,
+            }),
+        }
+    }
+
+    /// The profile for a command that builds or writes; `None` only if the manifest has none.
+    ///
+    /// # Errors
+    /// If there are several and none was chosen.
+    pub fn profile<'w>(&self, workspace: &'w Workspace) -> Result<Option<&'w Profile>, Failure> {
+        match self.profile_if_any(workspace)? {
+            None if workspace.manifest.profiles.len() > 1 => Err(Failure::input(format!(
+                "`{}` has several profiles and none was chosen",
+                workspace.manifest.file.display()
+            ))
+            .with_hint(list_profiles(&workspace.manifest.profiles))),
+            profile => Ok(profile),
+        }
+    }
+
+    /// The features that are on: those of the profile and those of `--features`.
+    ///
+    /// # Errors
+    /// If two of them exclude each other.
+    pub fn features(
+        &self,
+        workspace: &Workspace,
+        profile: Option<&Profile>,
+    ) -> Result<BTreeSet<Name>, Failure> {
+        let of_profile = profile.into_iter().flat_map(|profile| &profile.features).map(|f| f.value.clone());
+        let features: BTreeSet<Name> = of_profile.chain(self.features.iter().cloned()).collect();
+        for group in &workspace.manifest.exclusive {
+            let on: Vec<_> =
+                group.iter().filter(|f| features.contains(&f.value)).map(|f| format!("`{}`", f.value)).collect();
+            if on.len() > 1 {
+                return Err(Failure::input(format!("features exclude each other: {}", on.join(", ")))
+                    .with_hint("choose one of them with --features or --profile"));
+            }
+        }
+        Ok(features)
+    }
+
+    /// The upstream's objects, with all commits that the manifest names if they can be had.
+    ///
+    /// # Errors
+    /// If the pin cannot be had.
+    pub fn store(&self, workspace: &Workspace, ui: &mut Ui) -> Result<Store, Failure> {
+        let manifest = &workspace.manifest;
+        let spec = StoreSpec::of(manifest, &self.root, self.offline);
+        let opened = store::open(&spec, &|name| std::env::var_os(name), &mut |progress| {
+            ui.progress(progress.to_string());
+        });
+        ui.end_progress();
+        opened.map_err(|error| Failure::from_store(error, manifest))
+    }
+}
+
+fn list_profiles(profiles: &[Profile]) -> String {
+    if profiles.is_empty() {
+        return "the manifest has no [profile.NAME] table".to_owned();
+    }
+    let names: Vec<_> = profiles.iter().map(|profile| format!("--profile {}", profile.name.value)).collect();
+    format!("choose one: {}", names.join(", "))
+}
+
+/// Refuses a workspace whose files and globs have problems.
+///
+/// # Errors
+/// If it has.
+pub fn without_problems(workspace: Workspace) -> Result<Workspace, Failure> {
+    if workspace.problems.is_empty() { Ok(workspace) } else { Err(Failure::diagnostics(workspace.problems)) }
+}
+
+/// The commits that the manifest names: the pin first.
+#[must_use]
+pub fn named_commits(workspace: &Workspace) -> Vec<CommitId> {
+    let manifest = &workspace.manifest;
+    let mut commits = vec![manifest.upstream.pin.value];
+    for overlay in &manifest.overlays {
+        commits.extend(overlay.base.as_ref().map(|base| base.value));
+        match &overlay.kind {
+            Kind::Commits { commits: picked, .. } => commits.extend(picked.iter().map(|commit| commit.value)),
+            Kind::HeldBack { commit, .. } => commits.push(commit.value),
+            Kind::Files(_) | Kind::Patch(_) | Kind::Delete(_) => {}
+        }
+        if let Some(Witness::Commit(witness)) = overlay.witness.as_ref().map(|w| &w.value) {
+            commits.push(*witness);
+        }
+    }
+    commits
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Io { path, error } => {
+                Failure::environment(format!("cannot read `{}`", path.display())).caused_by(error)
+            }
+            LoadError::Manifest(diagnostics) => Failure::diagnostics(diagnostics),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Failures of a command, and the exit codes that scripts rely on.
+//!
+//! A failure is "could not find out" or "was not told right". An answer, also an unwelcome one, is an
+//! [`Answer`].
+
+use crate::diagnostic::Diagnostic;
+
+/// What a command found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answer {
+    /// Done, and the answer is yes.
+    Yes,
+    /// Done, and the answer is no.
+    No,
+    /// A person must decide.
+    NeedsPerson,
+    /// It could not be found out.
+    Unknown,
+}
+
+impl Answer {
+    /// The exit code of the process.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Answer::Yes => 0,
+            Answer::No => 1,
+            Answer::NeedsPerson => 3,
+            Answer::Unknown => 4,
+        }
+    }
+}
+
+/// What kind of failure it is; decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// Arguments or manifest are not right: exit 2.
+    Input,
+    /// A person must decide: exit 3.
+    NeedsPerson,
+    /// Files, git, tools or devices: exit 4.
+    Environment,
+    /// Something that cannot be: exit 70.
+    Bug,
+}
+
+impl FailureKind {
+    /// The exit code of the process.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            FailureKind::Input => 2,
+            FailureKind::NeedsPerson => 3,
+            FailureKind::Environment => 4,
+            FailureKind::Bug => 70,
+        }
+    }
+}
+
+/// Why a command could not answer.
+#[derive(Debug)]
+pub struct Failure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// A lower-case fragment that names overlay, path, commit. Empty if diagnostics say it all.
+    pub message: String,
+    /// What it came from, outermost first.
+    pub causes: Vec<String>,
+    /// What to do.
+    pub hint: Option<String>,
+    /// Problems with a place in a file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Failure {
+    /// A failure with a message.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), causes: Vec::new(), hint: None, diagnostics: Vec::new() }
+    }
+
+    /// Arguments or manifest are not right.
+    #[must_use]
+    pub fn input(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Input, message)
+    }
+
+    /// Files, git, tools or devices are in the way.
+    #[must_use]
+    pub fn environment(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Environment, message)
+    }
+
+    /// Problems with a place in a file.
+    #[must_use]
+    pub fn diagnostics(diagnostics: Vec<Diagnostic>) -> Self {
+        Self { diagnostics, ..Self::new(FailureKind::Input, String::new()) }
+    }
+
+    /// The same failure with what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same failure with what it came from.
+    #[must_use]
+    pub fn caused_by(mut self, error: impl std::fmt::Display) -> Self {
+        self.causes.push(error.to_string());
+        self
+    }
+}
+
+impl From<crate::upstream::UpstreamError> for Failure {
+    fn from(error: crate::upstream::UpstreamError) -> Self {
+        use crate::upstream::UpstreamError;
+        let hint = match &error {
+            UpstreamError::Missing { shallow: true, .. } => {
+                Some("deepen the clone: git fetch --unshallow, or git fetch --depth=<more>")
+            }
+            UpstreamError::Missing { .. } => {
+                Some("run again without --offline, or fetch it into the clone with git fetch")
+            }
+            _ => None,
+        };
+        let failure = Failure::environment(crate::escape::for_terminal(error.to_string()));
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The command line: a file per command; `ui` prints, `error` knows the exit codes.
+
+mod context;
+mod error;
+mod ui;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::id::Name;
+
+pub use context::{Context, named_commits, without_problems};
+pub use error::{Answer, Failure, FailureKind};
+pub use ui::{Tone, Ui};
+
+/// Carry changes on top of pinned upstream repositories: apply them, check them, and find out with proof
+/// which of them can go.
+///
+/// A manifest, manifests/<upstream>.toml, names a pinned commit of an upstream repository and the overlays
+/// that are carried on it. Start with `overlaid status`.
+///
+/// Exit codes: 0 done, the answer is yes. 1 done, the answer is no. 2 arguments or manifest are not right.
+/// 3 a person must decide. 4 could not find out (files, git, tools, devices). 70 a bug.
+#[derive(Debug, Parser)]
+#[command(name = "overlaid", version, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of all commands.
+#[derive(Debug, clap::Args)]
+struct Global {
+    /// The repository that holds manifests/ and overlays/
+    #[arg(short = 'C', value_name = "DIR", default_value = ".", global = true)]
+    directory: PathBuf,
+    /// The manifest: a name (manifests/NAME.toml) or a path
+    #[arg(short, long, value_name = "MANIFEST", global = true)]
+    manifest: Option<String>,
+    /// How to build and where to run: [profile.NAME] of the manifest
+    #[arg(long, value_name = "NAME", global = true)]
+    profile: Option<String>,
+    /// Features to turn on, besides those of the profile
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = parse_name, global = true)]
+    features: Vec<Name>,
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    json: bool,
+    /// Fetch nothing
+    #[arg(long, global = true)]
+    offline: bool,
+}
+
+fn parse_name(text: &str) -> Result<Name, &'static str> {
+    Name::parse(text)
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+/// Parses the arguments, runs the command, says how it went.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut ui = Ui::new(cli.global.json);
+    let context = Context {
+        root: cli.global.directory,
+        manifest: cli.global.manifest,
+        profile: cli.global.profile,
+        features: cli.global.features,
+        offline: cli.global.offline,
+    };
+    let result: Result<Answer, Failure> = match cli.command {};
+    ui.end_progress();
+    match result {
+        Ok(answer) => ExitCode::from(answer.exit_code()),
+        Err(failure) => {
+            ui.failure(&failure);
+            ExitCode::from(failure.kind.exit_code())
+        }
+    }
+}

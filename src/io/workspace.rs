@@ -1,0 +1,348 @@
+//! A repository of ours: a manifest and the overlay files that it names.
+//!
+//! Reads them once. Decides which files an overlay has; what is wrong with that becomes
+//! [`Workspace::problems`], which `verify` shows as findings and all other commands refuse.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::id::{BlobId, UpstreamPath};
+use crate::manifest::{self, Kind, Located, Manifest, Overlay, Witness};
+use crate::overlay::{self, Loaded, OwnFile, diff};
+use crate::tree::{Content, Mode};
+
+/// A manifest with its overlay files.
+#[derive(Debug)]
+pub struct Workspace {
+    /// The folder that all paths of the manifest are relative to.
+    pub root: PathBuf,
+    /// The manifest.
+    pub manifest: Manifest,
+    /// The overlays, in the order of the manifest.
+    pub overlays: Vec<Loaded>,
+    /// All files in the overlay folder, relative to it.
+    pub overlay_files: Vec<PathBuf>,
+    /// What is wrong with files and globs.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Why a workspace cannot be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// A file or a folder cannot be read.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The manifest is not right.
+    Manifest(Vec<Diagnostic>),
+}
+
+/// The manifests of a repository: `manifests/*.toml`, sorted by name.
+///
+/// # Errors
+/// If the folder is there and cannot be read.
+pub fn find_manifests(root: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let folder = root.join("manifests");
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(LoadError::Io { path: folder, error }),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| LoadError::Io { path: folder.clone(), error })?;
+        let file = PathBuf::from("manifests").join(entry.file_name());
+        if file.extension().is_some_and(|extension| extension == "toml") {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl Workspace {
+    /// Reads a manifest, given relative to `root`, and the overlay files that it names.
+    ///
+    /// # Errors
+    /// If a file cannot be read or the manifest is not right.
+    pub fn load(root: &Path, file: &Path) -> Result<Self, LoadError> {
+        let bytes = read(&root.join(file))?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => return Err(LoadError::Manifest(vec![not_utf8(file, &error)])),
+        };
+        let (manifest, mut diagnostics) = manifest::parse(file, &text);
+        let Some(manifest) = manifest else {
+            return Err(LoadError::Manifest(diagnostics));
+        };
+        diagnostics.retain(|diagnostic| diagnostic.severity == Severity::Error);
+        let folder = root.join(manifest.overlay_folder());
+        let mut loader = Loader {
+            root,
+            overlay_files: list_files(&folder)?,
+            folder,
+            manifest: &manifest,
+            problems: diagnostics,
+        };
+        let overlays: Vec<Loaded> =
+            manifest.overlays.iter().map(|overlay| loader.load(overlay)).collect::<Result<_, _>>()?;
+        let Loader { overlay_files, mut problems, .. } = loader;
+        problems.extend(
+            overlay::clashes(&overlays, &manifest.exclusive).iter().map(|clash| describe_clash(&manifest, clash)),
+        );
+        Ok(Self { root: root.to_owned(), manifest, overlays, overlay_files, problems })
+    }
+
+    /// The overlay of this name.
+    #[must_use]
+    pub fn overlay(&self, name: &str) -> Option<&Loaded> {
+        self.overlays.iter().find(|loaded| loaded.name().as_str() == name)
+    }
+
+    /// The file of an overlay's path, relative to `root`, as a person would open it.
+    #[must_use]
+    pub fn overlay_file(&self, path: &UpstreamPath) -> PathBuf {
+        self.manifest.overlay_folder().join(path.to_os_path())
+    }
+}
+
+/// A place in a manifest's text.
+#[must_use]
+pub fn place(manifest: &Manifest, span: std::ops::Range<usize>, label: impl Into<String>) -> Place {
+    Place { file: manifest.file.clone(), text: Arc::clone(&manifest.text), span, label: label.into() }
+}
+
+/// A problem at a place of the manifest.
+#[must_use]
+pub fn problem(
+    manifest: &Manifest,
+    code: &'static str,
+    message: impl Into<String>,
+    span: std::ops::Range<usize>,
+    label: impl Into<String>,
+) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        code,
+        message: message.into(),
+        at: Some(place(manifest, span, label)),
+        more: Vec::new(),
+        notes: Vec::new(),
+        hint: None,
+    }
+}
+
+struct Loader<'a> {
+    root: &'a Path,
+    folder: PathBuf,
+    overlay_files: Vec<PathBuf>,
+    manifest: &'a Manifest,
+    problems: Vec<Diagnostic>,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, overlay: &Overlay) -> Result<Loaded, LoadError> {
+        let mut loaded = Loaded {
+            overlay: overlay.clone(),
+            files: BTreeMap::new(),
+            patch: None,
+            witness_patch: None,
+            own: Vec::new(),
+        };
+        match &overlay.kind {
+            Kind::Files(globs) => {
+                for glob in globs {
+                    self.load_files(glob, &mut loaded)?;
+                }
+            }
+            Kind::Patch(file) => loaded.patch = self.load_patch(file, &mut loaded)?,
+            Kind::Commits { .. } | Kind::HeldBack { .. } | Kind::Delete(_) => {}
+        }
+        if let Some(Located { value: Witness::Patch(file), span }) = &overlay.witness {
+            let file = Located { value: file.clone(), span: span.clone() };
+            loaded.witness_patch = self.load_patch(&file, &mut loaded)?;
+        }
+        Ok(loaded)
+    }
+
+    fn load_files(&mut self, glob: &Located<String>, loaded: &mut Loaded) -> Result<(), LoadError> {
+        // The manifest's parser has accepted the glob.
+        let Some(matcher) = compile_glob(glob) else { return Ok(()) };
+        let files: Vec<PathBuf> = self
+            .overlay_files
+            .iter()
+            .filter(|file| matcher.is_match(file) && !self.is_patch_of_manifest(file))
+            .cloned()
+            .collect();
+        if files.is_empty() {
+            let folder = self.manifest.overlay_folder();
+            let message = format!(
+                "`files` of overlay `{}` matches nothing under `{}`",
+                loaded.overlay.name.value,
+                folder.display()
+            );
+            let mut diagnostic =
+                problem(self.manifest, "glob-matches-nothing", message, glob.span.clone(), "no such file");
+            diagnostic.hint = Some(match self.similar_file(glob) {
+                Some(similar) => format!("did you mean `{similar}`?"),
+                None => format!("put the file at `{}`, or remove the entry", folder.join(&glob.value).display()),
+            });
+            self.problems.push(diagnostic);
+        }
+        for file in files {
+            use std::os::unix::ffi::OsStrExt;
+            let path = match UpstreamPath::parse(file.as_os_str().as_bytes()) {
+                Ok(path) => path,
+                Err(error) => {
+                    let message = format!("`{}` cannot be an upstream path: {error}", file.display());
+                    let label = "matched here";
+                    self.problems.push(problem(self.manifest, "bad-path", message, glob.span.clone(), label));
+                    continue;
+                }
+            };
+            let content = read_content(&self.folder.join(&file))?;
+            let file = self.manifest.overlay_folder().join(&file);
+            loaded.own.push(OwnFile { file, id: BlobId::of(&content.bytes) });
+            loaded.files.insert(path, content);
+        }
+        Ok(())
+    }
+
+    /// Whether a file is a patch that some overlay names, so that `**` does not take it for content.
+    fn is_patch_of_manifest(&self, file: &Path) -> bool {
+        self.manifest.overlays.iter().any(|overlay| {
+            let patch = match &overlay.kind {
+                Kind::Patch(patch) => Some(&patch.value),
+                _ => None,
+            };
+            let witness = match overlay.witness.as_ref().map(|witness| &witness.value) {
+                Some(Witness::Patch(patch)) => Some(patch),
+                _ => None,
+            };
+            patch.into_iter().chain(witness).any(|patch| patch == file)
+        })
+    }
+
+    /// The overlay file with the same name in another folder, if there is just one.
+    fn similar_file(&self, glob: &str) -> Option<String> {
+        let name = Path::new(glob).file_name()?;
+        let mut same = self.overlay_files.iter().filter(|file| file.file_name() == Some(name));
+        let found = same.next()?;
+        same.next().is_none().then(|| found.display().to_string())
+    }
+
+    fn load_patch(
+        &mut self,
+        file: &Located<PathBuf>,
+        loaded: &mut Loaded,
+    ) -> Result<Option<diff::Patch>, LoadError> {
+        let relative = self.manifest.overlay_folder().join(&file.value);
+        let bytes = match std::fs::read(self.root.join(&relative)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let message =
+                    format!("the patch of overlay `{}` is not there: `{}`", loaded.name(), relative.display());
+                let label = "no such file";
+                self.problems.push(problem(self.manifest, "missing-file", message, file.span.clone(), label));
+                return Ok(None);
+            }
+            Err(error) => return Err(LoadError::Io { path: self.root.join(&relative), error }),
+        };
+        loaded.own.push(OwnFile { file: relative.clone(), id: BlobId::of(&bytes) });
+        match diff::parse(&bytes) {
+            Ok(patch) => Ok(Some(patch)),
+            Err(error) => {
+                let message = format!("`{}` line {}: {error}", relative.display(), error.line);
+                let label = "named here";
+                self.problems.push(problem(self.manifest, "bad-patch", message, file.span.clone(), label));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// A glob in which `*` stays within a folder and `**` does not.
+#[must_use]
+pub fn compile_glob(glob: &str) -> Option<GlobMatcher> {
+    GlobBuilder::new(glob).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
+}
+
+fn describe_clash(manifest: &Manifest, clash: &overlay::Clash<'_>) -> Diagnostic {
+    let (first, second) = (&clash.first.overlay, &clash.second.overlay);
+    let message = format!(
+        "overlays `{}` and `{}` both name the whole content of `{}`",
+        first.name.value, second.name.value, clash.path
+    );
+    let mut diagnostic = problem(
+        manifest,
+        "two-whole-overlays",
+        message,
+        second.name.span.clone(),
+        "the second one",
+    );
+    diagnostic.more.push(place(manifest, first.name.span.clone(), "the first one"));
+    diagnostic.hint = Some(
+        "make one of them a patch, give them `when` features that exclude each other, or make them `rivals`"
+            .to_owned(),
+    );
+    diagnostic
+}
+
+fn not_utf8(file: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
+    let valid = error.utf8_error().valid_up_to();
+    let line = error.as_bytes()[..valid].iter().filter(|&&b| b == b'\n').count() + 1;
+    Diagnostic {
+        severity: Severity::Error,
+        code: "not-utf8",
+        message: format!("`{}` line {line}: the manifest is not UTF-8", file.display()),
+        at: None,
+        more: Vec::new(),
+        notes: Vec::new(),
+        hint: Some("save the file as UTF-8 without a byte order mark".to_owned()),
+    }
+}
+
+/// All files and links below a folder, relative to it, sorted; none if it does not exist.
+fn list_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|error| {
+            let path = error.path().unwrap_or(folder).to_owned();
+            LoadError::Io { path, error: error.into() }
+        })?;
+        if !entry.file_type().is_dir()
+            && let Ok(file) = entry.path().strip_prefix(folder)
+        {
+            files.push(file.to_owned());
+        }
+    }
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+    std::fs::read(path).map_err(|error| LoadError::Io { path: path.to_owned(), error })
+}
+
+/// A file of ours as an entry of a tree.
+fn read_content(path: &Path) -> Result<Content, LoadError> {
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::PermissionsExt;
+    let io = |error| LoadError::Io { path: path.to_owned(), error };
+    let metadata = std::fs::symlink_metadata(path).map_err(io)?;
+    if metadata.is_symlink() {
+        let target = std::fs::read_link(path).map_err(io)?;
+        return Ok(Content { mode: Mode::Symlink, bytes: target.into_os_string().into_vec().into() });
+    }
+    let mode = if metadata.permissions().mode() & 0o100 == 0 { Mode::File } else { Mode::Executable };
+    Ok(Content { mode, bytes: read(path)?.into() })
+}
