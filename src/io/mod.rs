@@ -2,6 +2,8 @@
 
 pub mod cmake;
 pub mod hashes;
+pub mod lab;
+pub mod loaded;
 pub mod ninja;
 pub mod process;
 pub mod reads;

@@ -1,0 +1,3 @@
+//! The lab: variants on disk, built and tested.
+
+pub mod site;
