@@ -3,12 +3,14 @@
 //! The guide to this crate is written last; until then read the modules in the order below.
 
 pub mod canonical_json;
+pub mod escape;
 pub mod evidence;
 pub mod id;
 pub mod io;
 pub mod kernel_test;
 pub mod lex;
 pub mod manifest;
+pub mod plan;
 pub mod tree;
 pub mod upstream;
 pub mod variant;
