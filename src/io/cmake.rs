@@ -179,12 +179,7 @@ impl Project<'_> {
             let text = read_log(&log)?;
             match finished.how {
                 How::Exited(0) => {
-                    let json = serde_json::to_vec(now).map_err(|error| BuildError::Io {
-                        path: stamp.clone(),
-                        source: std::io::Error::other(error),
-                    })?;
-                    write_atomically(&stamp, &json)
-                        .map_err(|source| BuildError::Io { path: stamp.clone(), source })?;
+                    self.remember(now)?;
                     return Ok(None);
                 }
                 how => {
@@ -198,6 +193,18 @@ impl Project<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Notes what the build folder is configured for.
+    ///
+    /// # Errors
+    /// If the note cannot be written.
+    pub fn remember(&self, now: &ConfiguredFor) -> Result<(), BuildError> {
+        let stamp = self.notes().join("configured-for.json");
+        let written = serde_json::to_vec(now)
+            .map_err(std::io::Error::other)
+            .and_then(|json| write_atomically(&stamp, &json));
+        written.map_err(|source| BuildError::Io { path: stamp, source })
     }
 
     fn cmake(&self, log: &Path) -> Program {

@@ -1,3 +1,6 @@
 //! The lab: variants on disk, built and tested.
 
+pub mod make;
 pub mod site;
+pub mod sources;
+// pub mod trial;

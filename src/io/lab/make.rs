@@ -1,0 +1,470 @@
+//! Makes a test on a variant whose tree is in place: configures, builds, and finds out what went in.
+//!
+//! Decides what a result depends on: the files that the compiler and CMake read, our own files, tools and
+//! options. Never decides what a failure means.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::id::{Name, UpstreamPath};
+use crate::io::cmake::{BuildError, BuildFailure, ConfiguredFor, Outcome, Project};
+use crate::io::hashes::{Hashes, sha256_of};
+use crate::io::ninja::NinjaError;
+use crate::io::process::{Environment, ProcessError};
+use crate::io::toolchain::{self, Missing, Requirement, Tools};
+use crate::manifest::{Profile, Test};
+use crate::verdict::Obstacle;
+
+use super::site::Site;
+use super::sources::{self, Sources};
+
+/// What a result depends on, before anything runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// Files of the tree by path, as `100644 <id>`.
+    pub tree: BTreeMap<UpstreamPath, String>,
+    /// Files of ours by path relative to the repository, with their hashes.
+    pub ours: BTreeMap<PathBuf, String>,
+    /// Files of the machine: headers, libraries.
+    pub machine: BTreeMap<PathBuf, String>,
+}
+
+/// A test that is ready to run on a variant.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// What it was built from.
+    pub inputs: Inputs,
+    /// How many steps the build took.
+    pub steps: usize,
+    /// The build folder, if something is built.
+    pub build: Option<PathBuf>,
+}
+
+/// What became of a test on a variant.
+#[derive(Debug, Clone)]
+pub enum Made {
+    /// It can be run.
+    Ready(Ready),
+    /// The sources do not build.
+    Failed(BuildFailure),
+}
+
+/// Why it cannot be told.
+#[derive(Debug)]
+pub enum MakeError {
+    /// The machine is in the way.
+    Obstacle(Obstacle),
+    /// We were told to stop.
+    Interrupted(ProcessError),
+}
+
+impl From<Obstacle> for MakeError {
+    fn from(obstacle: Obstacle) -> Self {
+        MakeError::Obstacle(obstacle)
+    }
+}
+
+impl From<BuildError> for MakeError {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Process(error) => error.into(),
+            error => MakeError::Obstacle(Obstacle::Environment(error.to_string())),
+        }
+    }
+}
+
+impl From<ProcessError> for MakeError {
+    fn from(error: ProcessError) -> Self {
+        match error {
+            ProcessError::Interrupted { .. } => MakeError::Interrupted(error),
+            ProcessError::NotFound { .. } => MakeError::Obstacle(Obstacle::Toolchain(error.to_string())),
+            error => MakeError::Obstacle(Obstacle::Environment(error.to_string())),
+        }
+    }
+}
+
+/// How things are built here, under one profile.
+#[derive(Debug)]
+pub struct Workshop<'a> {
+    /// Our repository.
+    pub root: PathBuf,
+    /// The profile.
+    pub profile: Option<&'a Profile>,
+    /// What tools and tests are given.
+    pub env: Environment,
+    /// CMake and ninja, or what is missing.
+    pub tools: Result<Tools, Missing>,
+    /// What the profile requires.
+    pub requirement: Requirement,
+    /// Hashes of files.
+    pub hashes: Hashes,
+}
+
+impl<'a> Workshop<'a> {
+    /// Looks around. Starts no program.
+    #[must_use]
+    pub fn new(root: &Path, profile: Option<&'a Profile>) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let env = toolchain::environment(&root);
+        let tools = toolchain::find_tools(&env);
+        let requires = profile.and_then(|profile| profile.requires.as_ref());
+        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
+        let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
+        Self { root, profile, env, tools, requirement, hashes }
+    }
+
+    /// The name of the profile.
+    #[must_use]
+    pub fn profile_name(&self) -> Option<&Name> {
+        self.profile.map(|profile| &profile.name.value)
+    }
+
+    /// Tools and options: what makes a build of this test another one with the same files.
+    ///
+    /// # Errors
+    /// If a tool is missing or cannot be read.
+    pub fn steering(&mut self, test: &Test) -> Result<BTreeMap<String, String>, Obstacle> {
+        let mut steering = BTreeMap::new();
+        if test.target.is_some() {
+            let tools = self.tools.as_ref().map_err(missing)?;
+            steering = toolchain::steering(tools, &self.env, &mut self.hashes)
+                .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
+            for (name, value) in self.profile.iter().flat_map(|profile| &profile.cmake) {
+                steering.insert(format!("cmake {name}"), value.clone());
+            }
+            if let Some(target) = &test.target {
+                steering.insert("target".to_owned(), target.value.clone());
+            }
+            if let Some(project) = &test.project {
+                steering.insert("project".to_owned(), project.value.display().to_string());
+                steering.insert("project files".to_owned(), self.project_names(&project.value));
+            }
+        }
+        let command: Vec<&str> = test.command.iter().map(|part| part.as_str()).collect();
+        steering.insert("command".to_owned(), format!("{command:?}"));
+        steering.insert("format".to_owned(), format!("{:?}", test.format));
+        Ok(steering)
+    }
+
+    /// A hash of the names of a project's files, which its globs may see.
+    fn project_names(&self, project: &Path) -> String {
+        let top = self.root.join(project);
+        let names: Vec<String> = walkdir::WalkDir::new(&top)
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+            .filter_map(Result::ok)
+            .filter(|entry| !entry.file_type().is_dir())
+            .filter_map(|entry| Some(entry.path().strip_prefix(&top).ok()?.display().to_string()))
+            .collect();
+        sha256_of(names.join("\n").as_bytes())
+    }
+
+    /// Files of ours that a test names in `sources`, with their hashes.
+    pub fn named_sources(&mut self, test: &Test) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        for glob in &test.sources {
+            let Some(matcher) = globset::GlobBuilder::new(glob).literal_separator(true).build().ok() else {
+                continue;
+            };
+            let matcher = matcher.compile_matcher();
+            // The part before the first wildcard names the folder to look in.
+            let fixed: PathBuf = Path::new(glob.as_str())
+                .components()
+                .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
+                .collect();
+            let root = self.root.clone();
+            for entry in walkdir::WalkDir::new(root.join(fixed)).into_iter().filter_map(Result::ok) {
+                let Ok(file) = entry.path().strip_prefix(&root) else { continue };
+                if entry.file_type().is_file() && matcher.is_match(file) {
+                    let hash = self.hashes.sha256(entry.path()).unwrap_or_else(|error| error.to_string());
+                    found.insert(file.to_owned(), hash);
+                }
+            }
+        }
+        found
+    }
+
+    /// Configures and builds what a test needs. The tree is in place.
+    ///
+    /// # Errors
+    /// If the machine is in the way.
+    pub fn make(&mut self, site: &Site, sources: &Sources, test: &Test) -> Result<Made, MakeError> {
+        let steering = self.steering(test)?;
+        let ours = self.named_sources(test);
+        let mut inputs = Inputs { ours, ..Inputs::default() };
+        let Some(target) = &test.target else {
+            let command = self.command(site, None, test);
+            return Ok(Made::Ready(Ready { command, inputs, steps: 0, build: None }));
+        };
+        let env = self.env.clone();
+        let tools = self.tools.clone().map_err(|error| missing(&error))?;
+        let project = self.project(site, test, &tools, &env);
+        let now = self.configured_for(&project, sources, test, steering);
+        if let Some(failure) = project.configure(&now)? {
+            return Ok(Made::Failed(failure));
+        }
+        let built = match project.build(std::slice::from_ref(&target.value))? {
+            Outcome::Built(built) => built,
+            Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
+        };
+        let notes = project.notes();
+        let known = project.ninja(&notes).inputs(target).map_err(|error| match error {
+            NinjaError::Process(error) => error.into(),
+            error => MakeError::Obstacle(Obstacle::Toolchain(error.to_string())),
+        })?;
+        let tree = site.tree();
+        let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
+        for file in known.files.iter().filter(|file| file.is_file()) {
+            sort.file(file, sources, &mut self.hashes, &mut inputs, true);
+        }
+        for file in known.configure.iter().filter(|file| file.is_file()) {
+            sort.file(file, sources, &mut self.hashes, &mut inputs, false);
+        }
+        // What CMake read is known only now: a change of it makes CMake start anew, whatever its name is.
+        let mut complete = now.clone();
+        for file in &known.configure {
+            if let Some((name, id)) = sort.cmake_input(file, sources, &mut self.hashes) {
+                complete.files.insert(name, id);
+            }
+        }
+        if complete != now {
+            project.remember(&complete)?;
+        }
+        let command = self.command(site, Some(&project.build), test);
+        Ok(Made::Ready(Ready { command, inputs, steps: built.steps, build: Some(project.build.clone()) }))
+    }
+
+    /// Builds targets of the upstream itself. The tree is in place.
+    ///
+    /// # Errors
+    /// If the machine is in the way.
+    pub fn build_upstream(
+        &mut self,
+        site: &Site,
+        sources: &Sources,
+        targets: &[String],
+    ) -> Result<(PathBuf, Outcome), MakeError> {
+        let env = self.env.clone();
+        let tools = self.tools.clone().map_err(|error| missing(&error))?;
+        let mut steering = toolchain::steering(&tools, &self.env, &mut self.hashes)
+            .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
+        for (name, value) in self.profile.iter().flat_map(|profile| &profile.cmake) {
+            steering.insert(format!("cmake {name}"), value.clone());
+        }
+        let project = self.project_at(site, None, &tools, &env);
+        let now = self.configured_for_project(&project, sources, None, steering);
+        if let Some(failure) = project.configure(&now)? {
+            return Ok((project.build.clone(), Outcome::Failed(failure)));
+        }
+        let outcome = project.build(targets)?;
+        Ok((project.build.clone(), outcome))
+    }
+
+    fn project<'p>(&self, site: &Site, test: &Test, tools: &'p Tools, env: &'p Environment) -> Project<'p> {
+        self.project_at(site, test.project.as_ref().map(|project| project.value.as_path()), tools, env)
+    }
+
+    fn project_at<'p>(
+        &self,
+        site: &Site,
+        ours: Option<&Path>,
+        tools: &'p Tools,
+        env: &'p Environment,
+    ) -> Project<'p> {
+        let mut variables = self.profile.map(|profile| profile.cmake.clone()).unwrap_or_default();
+        let source = match ours {
+            Some(project) => {
+                variables.insert("OVERLAID_TREE".to_owned(), site.tree().display().to_string());
+                self.root.join(project)
+            }
+            None => site.tree(),
+        };
+        Project { tools, env, source, build: site.build(self.profile_name(), ours), variables }
+    }
+
+    fn configured_for(
+        &mut self,
+        project: &Project<'_>,
+        sources: &Sources,
+        test: &Test,
+        steering: BTreeMap<String, String>,
+    ) -> ConfiguredFor {
+        // Tests of one project share its build folder: what only one of them is, configures nothing.
+        let steering = steering
+            .into_iter()
+            .filter(|(key, _)| !["target", "command", "format"].contains(&key.as_str()))
+            .collect();
+        let ours = test.project.as_ref().map(|project| project.value.clone());
+        self.configured_for_project(project, sources, ours.as_deref(), steering)
+    }
+
+    fn configured_for_project(
+        &mut self,
+        project: &Project<'_>,
+        sources: &Sources,
+        ours: Option<&Path>,
+        steering: BTreeMap<String, String>,
+    ) -> ConfiguredFor {
+        let mut files = BTreeMap::new();
+        for (path, entry) in sources.entries() {
+            if is_cmake_file(path.file_name()) {
+                files.insert(format!("tree {path}"), sources::describe(Some(entry)));
+            }
+        }
+        // Files of other names that CMake has read before.
+        for name in project.configured_for().map(|before| before.files).unwrap_or_default().into_keys() {
+            if let Some(path) = name.strip_prefix("tree ") {
+                let entry = UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path));
+                files.entry(name).or_insert_with(|| sources::describe(entry));
+            } else if let Some(path) = name.strip_prefix("ours ") {
+                let hash = self.hashes.sha256(&self.root.join(path)).unwrap_or_default();
+                files.insert(name, hash);
+            }
+        }
+        if let Some(ours) = ours {
+            let lists = self.root.join(ours).join("CMakeLists.txt");
+            let hash = self.hashes.sha256(&lists).unwrap_or_default();
+            files.insert(format!("ours {}", ours.join("CMakeLists.txt").display()), hash);
+        }
+        ConfiguredFor { steering, names: sources.names().to_owned(), files }
+    }
+
+    /// The command of a test with `{build}`, `{tree}` and `{root}` replaced.
+    fn command(&self, site: &Site, build: Option<&Path>, test: &Test) -> Vec<OsString> {
+        let tree = site.tree();
+        let build = build.unwrap_or(&tree);
+        let places = [("{build}", build), ("{tree}", tree.as_path()), ("{root}", self.root.as_path())];
+        test.command.iter().map(|part| replace(part, &places)).collect()
+    }
+}
+
+fn missing(missing: &Missing) -> Obstacle {
+    Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint))
+}
+
+/// Whether CMake may read a file of this name while it configures.
+fn is_cmake_file(name: &[u8]) -> bool {
+    let ends = [&b".cmake"[..], b".in", b".cmake.in"];
+    [&b"CMakeLists.txt"[..], b"CMakePresets.json"].contains(&name) || ends.iter().any(|end| name.ends_with(end))
+}
+
+fn replace(part: &str, places: &[(&str, &Path)]) -> OsString {
+    let mut result = OsString::new();
+    let mut rest = part;
+    while let Some(open) = rest.find('{') {
+        let (before, tail) = rest.split_at(open);
+        result.push(before);
+        match places.iter().find(|(name, _)| tail.starts_with(name)) {
+            Some((name, path)) => {
+                result.push(path);
+                rest = &tail[name.len()..];
+            }
+            None => {
+                result.push("{");
+                rest = &tail[1..];
+            }
+        }
+    }
+    result.push(rest);
+    result
+}
+
+/// Puts a file that a build read where it belongs.
+struct Sort<'a> {
+    tree: &'a Path,
+    build: &'a Path,
+    root: &'a Path,
+}
+
+impl Sort<'_> {
+    fn file(
+        &self,
+        file: &Path,
+        sources: &Sources,
+        hashes: &mut Hashes,
+        inputs: &mut Inputs,
+        with_machine: bool,
+    ) {
+        // The lab is below the repository, and the build folder below the lab: the order matters.
+        if let Ok(path) = file.strip_prefix(self.tree) {
+            if let Some(path) = upstream_path(path) {
+                let entry = sources::describe(sources.entry(&path));
+                inputs.tree.insert(path, entry);
+            }
+        } else if file.starts_with(self.build) {
+            // Made by the build itself.
+        } else if let Ok(path) = file.strip_prefix(self.root) {
+            inputs.ours.insert(path.to_owned(), hash(hashes, file));
+        } else if with_machine {
+            inputs.machine.insert(file.to_owned(), hash(hashes, file));
+        }
+    }
+
+    fn cmake_input(&self, file: &Path, sources: &Sources, hashes: &mut Hashes) -> Option<(String, String)> {
+        if let Ok(path) = file.strip_prefix(self.tree) {
+            let path = upstream_path(path)?;
+            Some((format!("tree {path}"), sources::describe(sources.entry(&path))))
+        } else if file.starts_with(self.build) {
+            None
+        } else {
+            let path = file.strip_prefix(self.root).ok()?;
+            Some((format!("ours {}", path.display()), hash(hashes, file)))
+        }
+    }
+}
+
+fn hash(hashes: &mut Hashes, file: &Path) -> String {
+    hashes.sha256(file).unwrap_or_else(|error| format!("cannot be read: {}", error.kind()))
+}
+
+/// A path below the tree, as a path of the upstream.
+#[must_use]
+pub fn upstream_path(path: &Path) -> Option<UpstreamPath> {
+    use std::os::unix::ffi::OsStrExt;
+    UpstreamPath::parse(path.as_os_str().as_bytes()).ok()
+}
+
+/// Adds what a test opened in the tree while it ran to what its result depends on: the files, and all that
+/// stands in folders that it may have listed. `None`: it is not known, so that everything counts.
+pub fn add_reads(
+    inputs: &mut BTreeMap<UpstreamPath, String>,
+    reads: Option<&crate::io::reads::Reads>,
+    sources: &Sources,
+) {
+    let listed: Option<BTreeSet<&Path>> = reads.map(|reads| reads.folders.iter().map(PathBuf::as_path).collect());
+    for (path, entry) in sources.entries() {
+        let file = path.to_os_path();
+        let counts = match (reads, &listed) {
+            (Some(reads), Some(listed)) => {
+                reads.files.contains(file) || file.parent().is_some_and(|folder| listed.contains(folder))
+            }
+            _ => true,
+        };
+        if counts {
+            inputs.insert(path.clone(), sources::describe(Some(entry)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_a_command_are_replaced_and_other_braces_stay() {
+        let places = [("{build}", Path::new("/b")), ("{tree}", Path::new("/t"))];
+        assert_eq!(replace("{build}/x {tree}{y} {", &places), "/b/x /t{y} {");
+    }
+
+    #[test]
+    fn cmake_reads_more_than_its_lists() {
+        for name in ["CMakeLists.txt", "version.h.in", "find.cmake", "CMakePresets.json"] {
+            assert!(is_cmake_file(name.as_bytes()), "{name}");
+        }
+        assert!(!is_cmake_file(b"kernel.cu"));
+    }
+}
