@@ -1,6 +1,7 @@
 //! The lab: variants on disk, built and tested.
 
+pub mod builds;
 pub mod make;
 pub mod site;
 pub mod sources;
-// pub mod trial;
+pub mod trial;
