@@ -144,22 +144,19 @@ impl Trial<'_> {
         };
         let millis = u64::try_from(finished.wall.as_millis()).unwrap_or(u64::MAX);
         let process = Process { end, millis };
-        let results = read_capped(&file("results"));
-        let output = match &results {
-            Some(results) if !results.is_empty() => results,
-            _ => &read_capped(&program.stdout).unwrap_or_default(),
-        };
-        let is_file = results.is_some_and(|results| !results.is_empty());
+        let results = read_capped(&file("results")).filter(|results| !results.is_empty());
+        let is_file = results.is_some();
+        let output = results.or_else(|| read_capped(&program.stdout)).unwrap_or_default();
         Ok(match self.format {
             Format::Jsonl => {
                 let source = if is_file { jsonl::Source::ResultsFile } else { jsonl::Source::Stdout };
-                let mut run = jsonl::parse(seed, output, source, process);
+                let mut run = jsonl::parse(seed, &output, source, process);
                 if finished.truncated {
                     run.notes.push("it printed more than is kept".to_owned());
                 }
                 run
             }
-            Format::Junit => junit::parse(seed, output, process),
+            Format::Junit => junit::parse(seed, &output, process),
             Format::Exit => exit::from_exit(seed, process),
         })
     }
