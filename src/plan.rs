@@ -226,12 +226,9 @@ impl fmt::Display for Difference {
                 found.mode.as_octal(),
                 expected.mode.as_octal()
             ),
-            Difference::Edited { found, expected } => write!(
-                f,
-                "local edit: blob {} on disk, {} expected",
-                found.id.short(),
-                expected.id.short()
-            ),
+            Difference::Edited { found, expected } => {
+                write!(f, "local edit: blob {} on disk, {} expected", found.id.short(), expected.id.short())
+            }
             Difference::Unknown { found } => {
                 write!(f, "unknown file: blob {} is neither the upstream's nor ours", found.id.short())
             }

@@ -12,4 +12,5 @@ pub mod ninja;
 pub mod process;
 pub mod reads;
 pub mod toolchain;
+// pub mod tree;
 // pub mod workspace;

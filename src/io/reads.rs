@@ -1,4 +1,4 @@
-//! Which files of a tree a program opens while it runs.
+//! Which files of a tree a program opens, and changes, while it runs.
 //!
 //! Decides nothing: it reports what the kernel saw, or that it cannot tell. Any process counts, so that
 //! what a test starts is covered; a file that somebody else opens by chance makes a result depend on
@@ -14,6 +14,8 @@ pub struct Reads {
     pub files: BTreeSet<PathBuf>,
     /// Folders that were opened, so that their names may have been listed; the top is the empty path.
     pub folders: BTreeSet<PathBuf>,
+    /// What was changed, made or removed.
+    pub written: BTreeSet<PathBuf>,
 }
 
 /// A watch over a folder and all that is below it.
@@ -64,7 +66,14 @@ mod imp {
             });
             for entry in entries {
                 let entry = entry.ok()?;
-                let flags = WatchFlags::OPEN | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
+                let flags = WatchFlags::OPEN
+                    | WatchFlags::MODIFY
+                    | WatchFlags::ATTRIB
+                    | WatchFlags::CREATE
+                    | WatchFlags::DELETE
+                    | WatchFlags::MOVE
+                    | WatchFlags::ONLYDIR
+                    | WatchFlags::DONT_FOLLOW;
                 let watch = inotify::add_watch(&inotify, entry.path(), flags).ok()?;
                 folders.insert(watch, entry.path().strip_prefix(top).ok()?.to_owned());
             }
@@ -95,7 +104,12 @@ mod imp {
                 let Some(folder) = self.folders.get(&event.wd()) else { continue };
                 let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
                 let path = name.map_or_else(|| folder.clone(), |name| folder.join(name));
-                if event.events().contains(ReadFlags::ISDIR) || name.is_none() {
+                if !event.events().contains(ReadFlags::OPEN) {
+                    // The kernel says by itself when a watch ends.
+                    if !event.events().contains(ReadFlags::IGNORED) {
+                        reads.written.insert(path);
+                    }
+                } else if event.events().contains(ReadFlags::ISDIR) || name.is_none() {
                     reads.folders.insert(path);
                 } else {
                     reads.files.insert(path);
@@ -143,9 +157,15 @@ mod tests {
             std::process::Command::new("sh").args(["-c", script]).current_dir(&folder).output().unwrap();
         assert!(done.status.success());
         let reads = watch.finish().unwrap();
+        let watch = Watch::start(&folder).unwrap();
+        std::fs::write(folder.join("a/new"), "x").unwrap();
+        std::fs::remove_file(folder.join("top")).unwrap();
+        let changes = watch.finish().unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let paths = |of: &BTreeSet<PathBuf>| of.iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
         assert_eq!(paths(&reads.files), ["a/b/two", "a/one"]);
         assert_eq!(paths(&reads.folders), ["a"]);
+        assert!(reads.written.is_empty());
+        assert_eq!(paths(&changes.written), ["a/new", "top"]);
     }
 }

@@ -3,7 +3,7 @@
 //! Decides whether a build would give what an earlier one gave, so that nothing has to be put on disk,
 //! configured or built to know it. The table is local to this machine and can be thrown away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -140,6 +140,12 @@ impl Builds {
     ) -> Option<Build> {
         let table = self.table(&Self::key(test, profile));
         table.iter().rev().find(|build| build.holds(steering, named, sources, root, hashes)).cloned()
+    }
+
+    /// All files of ours that some build of a test has read.
+    pub fn files_of_ours(&mut self, test: &Name, profile: Option<&Name>) -> BTreeSet<PathBuf> {
+        let table = self.table(&Self::key(test, profile));
+        table.iter().flat_map(|build| build.ours.keys().cloned()).collect()
     }
 
     /// Adds a build, and writes the table.

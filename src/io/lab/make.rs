@@ -149,17 +149,23 @@ impl<'a> Workshop<'a> {
         Ok(steering)
     }
 
-    /// A hash of the names of a project's files, which its globs may see.
-    fn project_names(&self, project: &Path) -> String {
-        let top = self.root.join(project);
-        let names: Vec<String> = walkdir::WalkDir::new(&top)
+    /// The files of a project, relative to the repository; hidden ones are left out.
+    #[must_use]
+    pub fn project_files(&self, project: &Path) -> Vec<PathBuf> {
+        walkdir::WalkDir::new(self.root.join(project))
             .sort_by_file_name()
             .into_iter()
             .filter_entry(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
             .filter_map(Result::ok)
             .filter(|entry| !entry.file_type().is_dir())
-            .filter_map(|entry| Some(entry.path().strip_prefix(&top).ok()?.display().to_string()))
-            .collect();
+            .filter_map(|entry| Some(entry.path().strip_prefix(&self.root).ok()?.to_owned()))
+            .collect()
+    }
+
+    /// A hash of the names of a project's files, which its globs may see.
+    fn project_names(&self, project: &Path) -> String {
+        let names: Vec<String> =
+            self.project_files(project).iter().map(|file| file.display().to_string()).collect();
         sha256_of(names.join("\n").as_bytes())
     }
 
@@ -349,7 +355,8 @@ fn missing(missing: &Missing) -> Obstacle {
 /// Whether CMake may read a file of this name while it configures.
 fn is_cmake_file(name: &[u8]) -> bool {
     let ends = [&b".cmake"[..], b".in", b".cmake.in"];
-    [&b"CMakeLists.txt"[..], b"CMakePresets.json"].contains(&name) || ends.iter().any(|end| name.ends_with(end))
+    [&b"CMakeLists.txt"[..], b"CMakePresets.json"].contains(&name)
+        || ends.iter().any(|end| name.ends_with(end))
 }
 
 fn replace(part: &str, places: &[(&str, &Path)]) -> OsString {
@@ -435,7 +442,8 @@ pub fn add_reads(
     reads: Option<&crate::io::reads::Reads>,
     sources: &Sources,
 ) {
-    let listed: Option<BTreeSet<&Path>> = reads.map(|reads| reads.folders.iter().map(PathBuf::as_path).collect());
+    let listed: Option<BTreeSet<&Path>> =
+        reads.map(|reads| reads.folders.iter().map(PathBuf::as_path).collect());
     for (path, entry) in sources.entries() {
         let file = path.to_os_path();
         let counts = match (reads, &listed) {

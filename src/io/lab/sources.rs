@@ -149,7 +149,8 @@ mod tests {
     fn changes_that_change_nothing_make_no_difference() {
         assert_eq!(sources(&[]).fingerprint(), sources(&[("a", Some("1")), ("c", None)]).fingerprint());
         assert_ne!(sources(&[]).fingerprint(), sources(&[("a", Some("2"))]).fingerprint());
-        let paths: Vec<_> = sources(&[("a", None), ("0", Some("x"))]).entries().map(|(p, _)| p.to_string()).collect();
+        let paths: Vec<_> =
+            sources(&[("a", None), ("0", Some("x"))]).entries().map(|(p, _)| p.to_string()).collect();
         assert_eq!(paths, ["b", "0"]);
     }
 }

@@ -63,7 +63,8 @@ impl Trial<'_> {
             }
         }
         // Several cases were being run when the process died: one at a time tells which it was.
-        let open = run.cells.iter().filter(|cell| is_one_of_several(&cell.outcome)).map(|cell| cell.case.clone());
+        let open =
+            run.cells.iter().filter(|cell| is_one_of_several(&cell.outcome)).map(|cell| cell.case.clone());
         for case in open.collect::<Vec<_>>() {
             if self.can_go_on(&run) {
                 let part = next(Some(&case), &none)?;
@@ -193,7 +194,10 @@ fn was_cut_short(part: &Run) -> bool {
     let by_itself = |process: &Process| !matches!(process.end, End::Exit { .. } | End::NotStarted { .. });
     let between = !mentioned(part).is_empty() && part.processes.last().is_some_and(by_itself);
     let from_outside = part.cells.iter().any(|cell| {
-        matches!(&cell.outcome, CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Protocol { .. } })
+        matches!(
+            &cell.outcome,
+            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Protocol { .. } }
+        )
     });
     (in_case || between) && !from_outside
 }

@@ -56,13 +56,8 @@ impl Drop for Bench {
     }
 }
 
-const PASS: [&str; 5] = [
-    r#"{"n":1} Pass"#,
-    r#"{"n":2} Pass"#,
-    r#"{"n":3} Pass"#,
-    r#"{"n":4} Pass"#,
-    "run Pass",
-];
+const PASS: [&str; 5] =
+    [r#"{"n":1} Pass"#, r#"{"n":2} Pass"#, r#"{"n":3} Pass"#, r#"{"n":4} Pass"#, "run Pass"];
 
 #[test]
 fn a_run_without_trouble_takes_one_process() {
