@@ -6,11 +6,11 @@ pub mod hashes;
 pub mod lab;
 pub mod loaded;
 pub mod ninja;
-// pub mod own_files;
-// #[cfg(feature = "git")]
-// pub mod own_history;
+#[cfg(feature = "git")]
+pub mod own_files;
 pub mod process;
 pub mod reads;
 pub mod toolchain;
 // pub mod tree;
-// pub mod workspace;
+#[cfg(feature = "git")]
+pub mod workspace;

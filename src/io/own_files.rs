@@ -68,7 +68,10 @@ impl OwnFiles for Disk {
         };
         if metadata.is_symlink() {
             let target = std::fs::read_link(&path).map_err(io)?;
-            return Ok(Some(Content { mode: Mode::Symlink, bytes: target.into_os_string().into_vec().into() }));
+            return Ok(Some(Content {
+                mode: Mode::Symlink,
+                bytes: target.into_os_string().into_vec().into(),
+            }));
         }
         let mode = if metadata.permissions().mode() & 0o100 == 0 { Mode::File } else { Mode::Executable };
         Ok(Some(Content { mode, bytes: std::fs::read(&path).map_err(io)?.into() }))

@@ -5,15 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use globset::{GlobBuilder, GlobMatcher};
 
 use super::own_files::{Disk, OwnFiles};
 
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::id::{BlobId, UpstreamPath};
-use crate::manifest::{self, Kind, Located, Manifest, Overlay, Witness};
+use crate::manifest::{self, Kind, Located, Manifest, Overlay, Witness, pattern};
 use crate::overlay::{self, Loaded, OwnFile, diff};
 use crate::tree::Content;
 /// A manifest with its overlay files.
@@ -107,7 +104,9 @@ impl Workspace {
             manifest.overlays.iter().map(|overlay| loader.load(overlay)).collect::<Result<_, _>>()?;
         let Loader { overlay_files, mut problems, .. } = loader;
         problems.extend(
-            overlay::clashes(&overlays, &manifest.exclusive).iter().map(|clash| describe_clash(&manifest, clash)),
+            overlay::clashes(&overlays, &manifest.exclusive)
+                .iter()
+                .map(|clash| describe_clash(&manifest, clash)),
         );
         Ok(Self { root: root.to_owned(), manifest, overlays, overlay_files, problems })
     }
@@ -125,12 +124,6 @@ impl Workspace {
     }
 }
 
-/// A place in a manifest's text.
-#[must_use]
-pub fn place(manifest: &Manifest, span: std::ops::Range<usize>, label: impl Into<String>) -> Place {
-    Place { file: manifest.file.clone(), text: Arc::clone(&manifest.text), span, label: label.into() }
-}
-
 /// A problem at a place of the manifest.
 #[must_use]
 pub fn problem(
@@ -140,15 +133,7 @@ pub fn problem(
     span: std::ops::Range<usize>,
     label: impl Into<String>,
 ) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Error,
-        code,
-        message: message.into(),
-        at: Some(place(manifest, span, label)),
-        more: Vec::new(),
-        notes: Vec::new(),
-        hint: None,
-    }
+    Diagnostic::error(code, message).at(manifest.place(span, label))
 }
 
 struct Loader<'a> {
@@ -187,7 +172,8 @@ impl Loader<'_> {
 
     fn load_files(&mut self, glob: &Located<String>, loaded: &mut Loaded) -> Result<(), LoadError> {
         // The manifest's parser has accepted the glob.
-        let Some(matcher) = compile_glob(glob) else { return Ok(()) };
+        let Ok(matcher) = pattern::glob(&glob.value) else { return Ok(()) };
+        let matcher = matcher.compile_matcher();
         let files: Vec<PathBuf> = self
             .overlay_files
             .iter()
@@ -205,7 +191,9 @@ impl Loader<'_> {
                 problem(self.manifest, "glob-matches-nothing", message, glob.span.clone(), "no such file");
             diagnostic.hint = Some(match self.similar_file(glob) {
                 Some(similar) => format!("did you mean `{similar}`?"),
-                None => format!("put the file at `{}`, or remove the entry", folder.join(&glob.value).display()),
+                None => {
+                    format!("put the file at `{}`, or remove the entry", folder.join(&glob.value).display())
+                }
             });
             self.problems.push(diagnostic);
         }
@@ -278,43 +266,20 @@ impl Loader<'_> {
     }
 }
 
-/// A glob in which `*` stays within a folder and `**` does not.
-#[must_use]
-pub fn compile_glob(glob: &str) -> Option<GlobMatcher> {
-    GlobBuilder::new(glob).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
-}
-
 fn describe_clash(manifest: &Manifest, clash: &overlay::Clash<'_>) -> Diagnostic {
     let (first, second) = (&clash.first.overlay, &clash.second.overlay);
     let message = format!(
         "overlays `{}` and `{}` both name the whole content of `{}`",
         first.name.value, second.name.value, clash.path
     );
-    let mut diagnostic = problem(
-        manifest,
-        "two-whole-overlays",
-        message,
-        second.name.span.clone(),
-        "the second one",
-    );
-    diagnostic.more.push(place(manifest, first.name.span.clone(), "the first one"));
-    diagnostic.hint = Some(
-        "make one of them a patch, give them `when` features that exclude each other, or make them `rivals`"
-            .to_owned(),
-    );
-    diagnostic
+    problem(manifest, "two-whole-overlays", message, second.name.span.clone(), "the second one")
+        .and(manifest.place(first.name.span.clone(), "the first one"))
+        .hint("make one of them a patch, give them `when` features that exclude each other, or make them `rivals`")
 }
 
 fn not_utf8(file: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     let valid = error.utf8_error().valid_up_to();
     let line = error.as_bytes()[..valid].iter().filter(|&&b| b == b'\n').count() + 1;
-    Diagnostic {
-        severity: Severity::Error,
-        code: "not-utf8",
-        message: format!("`{}` line {line}: the manifest is not UTF-8", file.display()),
-        at: None,
-        more: Vec::new(),
-        notes: Vec::new(),
-        hint: Some("save the file as UTF-8 without a byte order mark".to_owned()),
-    }
+    Diagnostic::error("not-utf8", format!("`{}` line {line}: the manifest is not UTF-8", file.display()))
+        .hint("save the file as UTF-8 without a byte order mark")
 }

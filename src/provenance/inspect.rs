@@ -33,9 +33,10 @@ pub fn inspect(
         .iter()
         .zip(&subjects)
         .map(|(loaded, subject)| {
-            let report = subject.as_ref().map_err(Clone::clone).and_then(|subject| {
-                subject.report(&histories, upstream).map_err(|error| error.to_string())
-            });
+            let report = subject
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(|subject| subject.report(&histories, upstream).map_err(|error| error.to_string()));
             match report {
                 Ok(paths) => OverlayReport::new(loaded.name().clone(), paths),
                 Err(why) => OverlayReport::unknown(loaded.name().clone(), why),
@@ -175,11 +176,7 @@ impl<'a> Subject<'a> {
         Ok(report)
     }
 
-    fn base_content(
-        &self,
-        path: &UpstreamPath,
-        upstream: &dyn Upstream,
-    ) -> Result<Option<Content>, String> {
+    fn base_content(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<Option<Content>, String> {
         let base = self.base.ok_or("it has no `base` in the manifest, so nothing can be compared")?;
         content_at(upstream, base, path).map_err(|error| error.to_string())
     }
@@ -205,7 +202,9 @@ impl<'a> Subject<'a> {
                 }
             }
             State::Collides => {
-                if let Some(added) = history.between.iter().rev().find(|t| t.before.iter().all(Option::is_none)) {
+                if let Some(added) =
+                    history.between.iter().rev().find(|t| t.before.iter().all(Option::is_none))
+                {
                     report.by = Some(upstream.commit(added.commit)?);
                 }
             }
@@ -251,7 +250,8 @@ fn has_change(touch: &Touch, ours: &Content, upstream: &dyn Upstream) -> Result<
     if [&commit, &parent, &ours.bytes].iter().any(|content| is_binary(content)) {
         return Ok(false);
     }
-    let mode_changed = touch.before.first().copied().flatten().is_some_and(|before| before.mode != after.mode);
+    let mode_changed =
+        touch.before.first().copied().flatten().is_some_and(|before| before.mode != after.mode);
     Ok(undo::share(&parent, &commit, &ours.bytes).is_all() && (!mode_changed || after.mode == ours.mode))
 }
 
@@ -278,7 +278,8 @@ fn delta(
 
 /// Lines added and removed; `None` for a binary file.
 fn count_lines(from: Option<&Content>, to: Option<&Content>) -> Option<(usize, usize)> {
-    let bytes = |content: Option<&Content>| content.map_or_else(|| [].into(), |content| content.bytes.clone());
+    let bytes =
+        |content: Option<&Content>| content.map_or_else(|| [].into(), |content| content.bytes.clone());
     let (from, to) = (bytes(from), bytes(to));
     if is_binary(&from) || is_binary(&to) {
         return None;
@@ -334,7 +335,8 @@ impl Histories {
         upstream: &dyn Upstream,
     ) -> Self {
         // The paths of each base, and those whose older contents matter.
-        let mut wanted: BTreeMap<CommitId, (BTreeSet<UpstreamPath>, BTreeSet<UpstreamPath>)> = BTreeMap::new();
+        let mut wanted: BTreeMap<CommitId, (BTreeSet<UpstreamPath>, BTreeSet<UpstreamPath>)> =
+            BTreeMap::new();
         for subject in subjects {
             let Some(base) = subject.base else { continue };
             let (all, whole) = wanted.entry(base).or_default();

@@ -91,7 +91,9 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
     }
     if base.is_none() {
         return match pin {
-            Some(_) => Decided::new(State::Collides, "it was new at the base; upstream has another one by now"),
+            Some(_) => {
+                Decided::new(State::Collides, "it was new at the base; upstream has another one by now")
+            }
             None => Decided::new(State::New, "upstream has no such path, neither at the base nor at the pin"),
         };
     }
@@ -145,7 +147,9 @@ fn stale_or_fresh(
         };
     }
     match (failed, merged) {
-        (Some(why), _) => conflict(&format!("upstream changed the path, and it no longer applies: {why}"), vec![]),
+        (Some(why), _) => {
+            conflict(&format!("upstream changed the path, and it no longer applies: {why}"), vec![])
+        }
         (None, Merged::Conflict(found)) if matches!(facts.ours, Ours::Whole(_)) => {
             let why = format!("upstream changed the path, and the merge does not fit: {found}");
             conflict(&why, vec![Note::Conflict(without_text(found))])

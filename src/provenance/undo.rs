@@ -2,7 +2,9 @@
 //!
 //! A change has hunks: lines removed and lines added between the commit's parent and the commit. A content
 //! has a hunk if all added lines are still there (aligned with the commit's content) and all removed
-//! lines are not (aligned with the parent's content). A commit is included if all its hunks are.
+//! lines are not (aligned with the parent's content). Lines without a letter or a digit (braces, blank ones) can
+//! be aligned anywhere, so they do not count, unless the hunk has no others. A commit is included if all its
+//! hunks are.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -57,14 +59,20 @@ pub(super) fn share(parent: &[u8], commit: &[u8], content: &[u8]) -> Share {
     let hunks = hunks(&parent, &commit);
     let kept_of_parent = matched(&parent, &content);
     let kept_of_commit = matched(&commit, &content);
-    let present = hunks
-        .iter()
-        .filter(|hunk| {
-            hunk.new.clone().all(|line| kept_of_commit[line])
-                && hunk.old.clone().all(|line| !kept_of_parent[line])
-        })
-        .count();
-    Share { present, hunks: hunks.len() }
+    let is_present = |hunk: &Hunk| {
+        let counts = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
+        let (old, new) = (&parent[hunk.old.clone()], &commit[hunk.new.clone()]);
+        let says_something = old.iter().chain(new).any(counts);
+        let all = |lines: &[&[u8]], start: usize, kept: &[bool], expected: bool| {
+            lines
+                .iter()
+                .enumerate()
+                .filter(|(_, line)| counts(line) || !says_something)
+                .all(|(offset, _)| kept[start + offset] == expected)
+        };
+        all(new, hunk.new.start, &kept_of_commit, true) && all(old, hunk.old.start, &kept_of_parent, false)
+    };
+    Share { present: hunks.iter().filter(|hunk| is_present(hunk)).count(), hunks: hunks.len() }
 }
 
 #[cfg(test)]

@@ -15,12 +15,7 @@ pub fn check(
     path: &UpstreamPath,
     found: &Comparison,
 ) -> Option<Finding> {
-    let place = crate::diagnostic::Place {
-        file: manifest.file.clone(),
-        text: manifest.text.clone(),
-        span: claim.span.clone(),
-        label: "claimed here".to_owned(),
-    };
+    let place = manifest.place(claim.span.clone(), "claimed here");
     let finding = match found {
         Comparison::Known(delta) if *delta <= claim.value => return None,
         Comparison::Known(delta) => Finding::error(
@@ -50,7 +45,9 @@ pub fn check_change(
         Comparison::Known(delta) if *delta <= expected => return None,
         Comparison::Known(delta) => Finding::error(
             "change-exceeds",
-            format!("overlay `{overlay}`: `{delta}` of {path} changed since {since}, `{expected}` is expected"),
+            format!(
+                "overlay `{overlay}`: `{delta}` of {path} changed since {since}, `{expected}` is expected"
+            ),
         )
         .hint(format!("look at it: overlaid diff {overlay} --since {since}")),
         Comparison::Unknown(why) => Finding::error(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::id::UpstreamPath;
-use crate::manifest::{Check, Located, Manifest};
+use crate::manifest::{Check, Manifest, pattern};
 use crate::overlay::Loaded;
 
 use super::Finding;
@@ -35,7 +35,7 @@ pub fn looks_at(check: &Check, path: &UpstreamPath) -> bool {
 }
 
 fn matches(glob: &str, path: &UpstreamPath) -> bool {
-    crate::manifest::glob(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path.to_os_path()))
+    pattern::glob(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path.to_os_path()))
 }
 
 /// Overlays of which no check looks at a path, when there are checks at all.
@@ -52,7 +52,7 @@ pub fn unchecked(manifest: &Manifest, overlays: &[(&Loaded, BTreeSet<UpstreamPat
             let name = loaded.name();
             Finding::warning("unchecked-overlay", format!("no [[check]] looks at overlay `{name}`"))
                 .of(name)
-                .at(place(manifest, &loaded.overlay.name, "no glob of a check matches its paths"))
+                .at(manifest.place(loaded.overlay.name.span.clone(), "no glob of a check matches its paths"))
                 .hint("widen the globs of a check, or add one")
         })
         .collect()
@@ -69,7 +69,7 @@ pub fn idle_checks(manifest: &Manifest, paths: &BTreeSet<UpstreamPath>) -> Vec<F
                     format!("a glob of check `{}` matches no overlay: `{}`", check.name.value, glob.value);
                 findings.push(
                     Finding::error("glob-matches-nothing", message)
-                        .at(place(manifest, glob, "matches nothing"))
+                        .at(manifest.place(glob.span.clone(), "matches nothing"))
                         .note("a check that looks at nothing cannot fail"),
                 );
             }
@@ -78,31 +78,22 @@ pub fn idle_checks(manifest: &Manifest, paths: &BTreeSet<UpstreamPath>) -> Vec<F
     findings
 }
 
-/// Globs of `sources` of tests that match no file of ours.
+/// Globs of `sources` of tests that match no file of ours; `idle` has the globs that do not.
 #[must_use]
-pub fn idle_sources(manifest: &Manifest, matches_a_file: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+pub fn idle_sources(manifest: &Manifest, idle: &BTreeSet<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for test in &manifest.tests {
         for glob in &test.sources {
-            if !matches_a_file(&glob.value) {
+            if idle.contains(glob.value.as_str()) {
                 let message =
                     format!("`sources` of test `{}` matches no file: `{}`", test.name.value, glob.value);
                 findings.push(
                     Finding::error("glob-matches-nothing", message)
-                        .at(place(manifest, glob, "matches nothing"))
+                        .at(manifest.place(glob.span.clone(), "matches nothing"))
                         .hint("evidence would not notice when the test changes: correct the glob"),
                 );
             }
         }
     }
     findings
-}
-
-fn place<T>(manifest: &Manifest, value: &Located<T>, label: &str) -> crate::diagnostic::Place {
-    crate::diagnostic::Place {
-        file: manifest.file.clone(),
-        text: manifest.text.clone(),
-        span: value.span.clone(),
-        label: label.to_owned(),
-    }
 }

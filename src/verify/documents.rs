@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::id::{OverlayName, UpstreamPath};
 use crate::lex::{Language, comment_spans};
-use crate::manifest::{Located, Manifest};
+use crate::manifest::Manifest;
 use crate::overlay::Loaded;
 
 use super::{Finding, OwnText};
@@ -19,7 +19,9 @@ pub fn missing_links(manifest: &Manifest, loaded: &Loaded, exists: &dyn Fn(&Path
     {
         let message = format!("the report of overlay `{name}` is not there: `{}`", report.value.display());
         findings.push(
-            Finding::error("missing-report", message).of(name).at(place(manifest, report, "no such file")),
+            Finding::error("missing-report", message)
+                .of(name)
+                .at(manifest.place(report.span.clone(), "no such file")),
         );
     }
     for linked in &loaded.overlay.tests {
@@ -32,7 +34,9 @@ pub fn missing_links(manifest: &Manifest, loaded: &Loaded, exists: &dyn Fn(&Path
                 project.value.join("CMakeLists.txt").display()
             );
             findings.push(
-                Finding::error("missing-test", message).of(name).at(place(manifest, project, "no such project")),
+                Finding::error("missing-test", message)
+                    .of(name)
+                    .at(manifest.place(project.span.clone(), "no such project")),
             );
         }
     }
@@ -65,7 +69,8 @@ pub fn missing_documents(
 
 /// The comments before the first code of a file.
 pub(super) fn header_comments(path: &UpstreamPath, source: &[u8]) -> Vec<std::ops::Range<usize>> {
-    let Some(spans) = Language::of_path(path).and_then(|language| comment_spans(language, source).ok()) else {
+    let Some(spans) = Language::of_path(path).and_then(|language| comment_spans(language, source).ok())
+    else {
         return Vec::new();
     };
     let mut header = Vec::new();
@@ -112,15 +117,6 @@ fn as_document(word: &str) -> Option<PathBuf> {
         && ["md", "rst", "txt", "adoc"].contains(&extension)
         && path.file_name() != Some("CMakeLists.txt".as_ref()))
     .then(|| path.to_owned())
-}
-
-fn place<T>(manifest: &Manifest, value: &Located<T>, label: &str) -> crate::diagnostic::Place {
-    crate::diagnostic::Place {
-        file: manifest.file.clone(),
-        text: manifest.text.clone(),
-        span: value.span.clone(),
-        label: label.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! `[[check]]`: patterns that must not be found in overlay files.
 
-use regex::Regex;
-
 use crate::id::{OverlayName, UpstreamPath};
-use crate::manifest::Check;
+use crate::manifest::{Check, pattern};
 
 use super::{Finding, OwnText, coverage};
 
@@ -14,17 +12,17 @@ pub fn check(check: &Check, overlay: &OverlayName, path: &UpstreamPath, text: &O
         return Vec::new();
     }
     let mut findings = Vec::new();
-    for pattern in &check.forbid {
+    for forbidden in &check.forbid {
         // The manifest's parser has accepted the pattern.
-        let Ok(regex) = Regex::new(&pattern.value) else { continue };
-        for found in regex.find_iter(&text.text) {
+        let Ok(regex) = pattern::regex(&forbidden.value) else { continue };
+        for found in regex.find_iter(text.text.as_bytes()) {
             let message =
                 format!("check `{}` found what it forbids in overlay `{overlay}`", check.name.value);
             findings.push(
                 Finding::error("check-found", message)
                     .of(overlay)
                     .on(path)
-                    .at(text.place(found.range(), format!("matches `{}`", pattern.value))),
+                    .at(text.place(found.range(), format!("matches `{}`", forbidden.value))),
             );
         }
     }

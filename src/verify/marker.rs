@@ -39,10 +39,11 @@ pub fn find(content: &[u8]) -> Vec<Marker> {
         .filter_map(|captures| {
             let line = captures.get(0)?;
             let (path, commit) = (captures.get(1)?, captures.get(2)?);
-            let source = UpstreamPath::parse(path.as_bytes()).map_err(|error| error.to_string()).and_then(|path| {
-                let commit = String::from_utf8_lossy(commit.as_bytes());
-                CommitId::parse(&commit).map(|commit| (path, commit)).map_err(|error| error.to_string())
-            });
+            let source =
+                UpstreamPath::parse(path.as_bytes()).map_err(|error| error.to_string()).and_then(|path| {
+                    let commit = String::from_utf8_lossy(commit.as_bytes());
+                    CommitId::parse(&commit).map(|commit| (path, commit)).map_err(|error| error.to_string())
+                });
             let end = END.find_at(content, line.end()).map_or(content.len(), |end| end.start());
             Some(Marker { span: line.range(), source, body: line.end()..end })
         })
@@ -62,17 +63,23 @@ pub fn check(
     // Positions are those of the bytes; where bytes were replaced, the place is only about right.
     let place = |label: &str| text.place(marker.span.clone(), label);
     let finding = match (&marker.source, upstream) {
-        (Err(why), _) => Finding::error("marker-unreadable", format!("the marker names no upstream file: {why}"))
-            .at(place("write it as: begin upstream <path> @ <40 digits>")),
+        (Err(why), _) => {
+            Finding::error("marker-unreadable", format!("the marker names no upstream file: {why}"))
+                .at(place("write it as: begin upstream <path> @ <40 digits>"))
+        }
         (Ok((source, commit)), None) => {
-            Finding::error("marker-differs", format!("there is no {source} at {commit}")).at(place("named here"))
+            Finding::error("marker-differs", format!("there is no {source} at {commit}"))
+                .at(place("named here"))
         }
         (Ok((source, commit)), Some(upstream)) => {
             let body = &content[marker.body.clone()];
             let line = first_difference(body, upstream)?;
             Finding::error(
                 "marker-differs",
-                format!("what stands below the marker is not {source} at {}: line {line} differs", commit.short()),
+                format!(
+                    "what stands below the marker is not {source} at {}: line {line} differs",
+                    commit.short()
+                ),
             )
             .at(place("said to be the same"))
             .hint("put the change outside of the marked part, or correct the marker")
@@ -86,7 +93,8 @@ fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
     if a == b {
         return None;
     }
-    let lines = |text: &[u8]| -> Vec<Vec<u8>> { text.split_inclusive(|&c| c == b'\n').map(<[u8]>::to_vec).collect() };
+    let lines =
+        |text: &[u8]| -> Vec<Vec<u8>> { text.split_inclusive(|&c| c == b'\n').map(<[u8]>::to_vec).collect() };
     let (a, b) = (lines(a), lines(b));
     let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     Some(same + 1)

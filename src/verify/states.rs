@@ -1,6 +1,5 @@
 //! Findings that follow from what `provenance` knows: a missing base, a moved upstream, work undone.
 
-use crate::diagnostic::Place;
 use crate::manifest::Manifest;
 use crate::overlay::Loaded;
 use crate::provenance::{OverlayReport, PathReport, State};
@@ -11,12 +10,7 @@ use super::Finding;
 #[must_use]
 pub fn check(manifest: &Manifest, loaded: &Loaded, report: &OverlayReport) -> Vec<Finding> {
     let name = loaded.name();
-    let place = |span: &std::ops::Range<usize>, label: &str| Place {
-        file: manifest.file.clone(),
-        text: manifest.text.clone(),
-        span: span.clone(),
-        label: label.to_owned(),
-    };
+    let place = |span: &std::ops::Range<usize>, label: &str| manifest.place(span.clone(), label);
     let mut findings = Vec::new();
     let Some(base) = &loaded.overlay.base else {
         findings.push(

@@ -1,0 +1,446 @@
+//! Reads one table of the text key by key.
+//!
+//! Remembers which keys were asked for: the others are unknown. Decides about types only; what a value
+//! means is decided by the [`Kind`] that the caller gives.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::Located;
+use super::problems::{Problems, closest};
+use super::value::{Kind, Wrong};
+use crate::diagnostic::{Diagnostic, quoted};
+
+/// A table and what was read from it.
+pub(super) struct Table<'a> {
+    /// How messages call it, for example `` overlay `rms-norm` ``.
+    pub title: String,
+    /// Its header in the text, or all of an inline table.
+    pub span: Range<usize>,
+    entries: Vec<Entry<'a>>,
+    known: Vec<&'static str>,
+}
+
+struct Entry<'a> {
+    key: &'a str,
+    key_span: Range<usize>,
+    value: &'a Spanned<DeValue<'a>>,
+    is_read: bool,
+}
+
+/// A key that is there.
+pub(super) struct Field<'a> {
+    /// The key in the text.
+    pub key_span: Range<usize>,
+    /// The value in the text.
+    pub value: &'a Spanned<DeValue<'a>>,
+}
+
+/// Whether a list may name one thing twice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeats {
+    Allowed,
+    Refused,
+}
+
+impl<'a> Table<'a> {
+    pub fn new(title: impl Into<String>, span: Range<usize>, table: &'a DeTable<'a>) -> Self {
+        let mut entries: Vec<_> = table
+            .iter()
+            .map(|(key, value)| Entry { key: key.get_ref(), key_span: key.span(), value, is_read: false })
+            .collect();
+        // The order of the file, whatever the map's own order is.
+        entries.sort_by_key(|entry| entry.key_span.start);
+        Self { title: title.into(), span, entries, known: Vec::new() }
+    }
+
+    /// The value of a key, whatever its type.
+    pub fn field(&mut self, key: &'static str) -> Option<Field<'a>> {
+        self.known.push(key);
+        let entry = self.entries.iter_mut().find(|entry| entry.key == key)?;
+        entry.is_read = true;
+        Some(Field { key_span: entry.key_span.clone(), value: entry.value })
+    }
+
+    /// Where a key stands, if it does. Does not count as reading it.
+    pub fn key_span(&self, key: &str) -> Option<Range<usize>> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.key_span.clone())
+    }
+
+    /// The best place for a message about the whole table: its name, or else its header.
+    pub fn name_span(&self) -> Range<usize> {
+        let name = self.entries.iter().find(|entry| entry.key == "name");
+        name.map_or_else(|| self.span.clone(), |entry| entry.value.span())
+    }
+
+    /// Every key with its value, for tables whose keys are the user's own.
+    pub fn all(&mut self) -> Vec<(&'a str, Field<'a>)> {
+        self.entries
+            .iter_mut()
+            .map(|entry| {
+                entry.is_read = true;
+                (entry.key, Field { key_span: entry.key_span.clone(), value: entry.value })
+            })
+            .collect()
+    }
+
+    /// A text that may be missing.
+    pub fn one<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+        problems: &mut Problems,
+    ) -> Option<Located<T>> {
+        let field = self.field(key)?;
+        read_text(&format!("`{key}` of {}", self.title), field.value, kind, problems)
+    }
+
+    /// A text that must be there.
+    pub fn need<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+        problems: &mut Problems,
+    ) -> Option<Located<T>> {
+        let is_there = self.key_span(key).is_some();
+        let value = self.one(key, kind, problems);
+        if !is_there {
+            self.report_missing(key, kind.example, kind.expected, problems);
+        }
+        value
+    }
+
+    /// A required key is not there.
+    pub fn report_missing(&self, key: &str, example: &str, expected: &str, problems: &mut Problems) {
+        let place = problems.place(self.span.clone(), format!("`{key}` must be here"));
+        problems.report_absent(
+            Diagnostic::error("missing-key", format!("{} has no `{key}`", self.title))
+                .at(place)
+                .hint(format!("add {expected}: {key} = {example}")),
+        );
+    }
+
+    /// A list of different texts. Missing is the same as none; an empty list is an error.
+    pub fn set<T>(&mut self, key: &'static str, kind: &Kind<T>, problems: &mut Problems) -> Vec<Located<T>> {
+        self.texts(key, kind, Repeats::Refused, problems).unwrap_or_default()
+    }
+
+    /// A list of different texts that must be there.
+    pub fn need_set<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+        problems: &mut Problems,
+    ) -> Vec<Located<T>> {
+        if self.key_span(key).is_none() {
+            self.report_missing(key, kind.example, kind.plural, problems);
+        }
+        self.set(key, kind, problems)
+    }
+
+    /// A list of texts in which one can stand twice; `None` if the key is missing.
+    pub fn list<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+        problems: &mut Problems,
+    ) -> Option<Vec<Located<T>>> {
+        self.texts(key, kind, Repeats::Allowed, problems)
+    }
+
+    fn texts<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+        repeats: Repeats,
+        problems: &mut Problems,
+    ) -> Option<Vec<Located<T>>> {
+        let field = self.field(key)?;
+        let what = format!("`{key}` of {}", self.title);
+        let Some(array) = as_list(&what, field.value, kind.plural, problems) else {
+            return Some(Vec::new());
+        };
+        Some(read_texts(&what, field.value.span(), array, kind, repeats, problems))
+    }
+
+    /// A list of groups of different texts.
+    pub fn groups<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+        problems: &mut Problems,
+    ) -> Vec<Vec<Located<T>>> {
+        let Some(field) = self.field(key) else { return Vec::new() };
+        let what = format!("`{key}` of {}", self.title);
+        let Some(array) = as_list(&what, field.value, "groups", problems) else { return Vec::new() };
+        if array.is_empty() {
+            report_empty(&what, field.value.span(), problems);
+        }
+        let mut groups = Vec::new();
+        for group in array.iter() {
+            let what = format!("a group in {what}");
+            if let DeValue::Array(texts) = group.get_ref() {
+                groups.push(read_texts(&what, group.span(), texts, kind, Repeats::Refused, problems));
+            } else {
+                report_type(&what, group, &format!("a list of {}", kind.plural), problems, |diagnostic| {
+                    diagnostic.hint(format!("`{key}` is a list of lists: {key} = {}", kind.example))
+                });
+            }
+        }
+        groups
+    }
+
+    /// A truth value.
+    pub fn flag(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<bool>> {
+        let field = self.field(key)?;
+        let what = format!("`{key}` of {}", self.title);
+        match field.value.get_ref() {
+            DeValue::Boolean(value) => Some(Located { value: *value, span: field.value.span() }),
+            DeValue::String(text) if matches!(&**text, "true" | "false") => {
+                let hint = format!("leave the quotes away: {key} = {text}");
+                report_type(&what, field.value, "true or false", problems, |diagnostic| {
+                    diagnostic.hint(hint)
+                });
+                None
+            }
+            _ => {
+                report_type(&what, field.value, "true or false", problems, |diagnostic| diagnostic);
+                None
+            }
+        }
+    }
+
+    /// A whole number.
+    pub fn count(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<i64>> {
+        let field = self.field(key)?;
+        let what = format!("`{key}` of {}", self.title);
+        let span = field.value.span();
+        let DeValue::Integer(integer) = field.value.get_ref() else {
+            report_type(&what, field.value, "a whole number", problems, |diagnostic| diagnostic);
+            return None;
+        };
+        let value = i64::from_str_radix(&integer.as_str().replace('_', ""), integer.radix());
+        if value.is_err() {
+            let place = problems.place(span.clone(), "more than 64 bits");
+            problems
+                .report(Diagnostic::error("bad-value", format!("{what} is too large a number")).at(place));
+        }
+        value.ok().map(|value| Located { value, span })
+    }
+
+    /// A number, whole or not.
+    pub fn number(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<f64>> {
+        let field = self.field(key)?;
+        let span = field.value.span();
+        let written = match field.value.get_ref() {
+            DeValue::Float(float) => float.as_str(),
+            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str(),
+            _ => {
+                let what = format!("`{key}` of {}", self.title);
+                report_type(&what, field.value, "a number", problems, |diagnostic| diagnostic);
+                return None;
+            }
+        };
+        written.replace('_', "").parse().ok().map(|value| Located { value, span })
+    }
+
+    /// A table.
+    pub fn table(&mut self, key: &'static str, problems: &mut Problems) -> Option<Table<'a>> {
+        let field = self.field(key)?;
+        let title =
+            if self.title == TOP { format!("`[{key}]`") } else { format!("`{key}` of {}", self.title) };
+        as_table(title, field.value, problems)
+    }
+
+    /// The tables `[[path]]`, the last part of which is `key`.
+    pub fn tables(&mut self, path: &'static str, problems: &mut Problems) -> Vec<Table<'a>> {
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let Some(field) = self.field(key) else { return Vec::new() };
+        let title = format!("`[[{path}]]`");
+        let DeValue::Array(array) = field.value.get_ref() else {
+            report_type(&title, field.value, "a list of tables", problems, |diagnostic| {
+                diagnostic.hint(format!("write the header with two brackets: [[{path}]]"))
+            });
+            return Vec::new();
+        };
+        if array.is_empty() {
+            report_empty(&format!("`{key}`"), field.value.span(), problems);
+        }
+        array.iter().filter_map(|value| as_table(title.clone(), value, problems)).collect()
+    }
+
+    /// Reports the keys that nobody asked for.
+    pub fn finish(self, problems: &mut Problems) {
+        for entry in self.entries.iter().filter(|entry| !entry.is_read) {
+            if problems.is_full() {
+                problems.report(Diagnostic::error("unknown-key", ""));
+                continue;
+            }
+            let message = format!("unknown key {} in {}", quoted(entry.key), self.title);
+            let place = problems.place(entry.key_span.clone(), "not known here");
+            let diagnostic = Diagnostic::error("unknown-key", message).at(place);
+            problems.report(match closest(entry.key, self.known.iter().copied()) {
+                Some(meant) => diagnostic.hint(format!("did you mean `{meant}`?")),
+                None => diagnostic.note(format!("keys of {}: {}", self.title, listed(&self.known))),
+            });
+        }
+    }
+}
+
+/// How messages call the table that has no header.
+pub(super) const TOP: &str = "the manifest";
+
+/// Words in a row, in backticks.
+pub(super) fn listed(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// A text, parsed; what is wrong with it is reported.
+pub(super) fn read_text<T>(
+    what: &str,
+    value: &Spanned<DeValue<'_>>,
+    kind: &Kind<T>,
+    problems: &mut Problems,
+) -> Option<Located<T>> {
+    let span = value.span();
+    let DeValue::String(text) = value.get_ref() else {
+        let written = short(&problems.text()[span]);
+        report_type(what, value, &format!("{} in quotes", kind.expected), problems, |diagnostic| {
+            match (value.get_ref(), written) {
+                (DeValue::Array(array), _) if array.len() == 1 => diagnostic.hint("leave the brackets away"),
+                (DeValue::Array(_) | DeValue::Table(_), _) | (_, None) => diagnostic,
+                (_, Some(written)) => diagnostic.hint(format!("put it in quotes: \"{written}\"")),
+            }
+        });
+        return None;
+    };
+    match (kind.parse)(text) {
+        Ok(value) => Some(Located { value, span }),
+        Err(wrong) => {
+            report_wrong(what, wrong, span, problems);
+            None
+        }
+    }
+}
+
+/// A value that its kind does not accept.
+pub(super) fn report_wrong(what: &str, wrong: Wrong, span: Range<usize>, problems: &mut Problems) {
+    let place = problems.place(span, wrong.label);
+    let mut diagnostic = Diagnostic::error(wrong.code, format!("{what} {}", wrong.message)).at(place);
+    diagnostic.notes = wrong.note.into_iter().collect();
+    diagnostic.hint = wrong.hint;
+    problems.report(diagnostic);
+}
+
+fn read_texts<T>(
+    what: &str,
+    span: Range<usize>,
+    array: &DeArray<'_>,
+    kind: &Kind<T>,
+    repeats: Repeats,
+    problems: &mut Problems,
+) -> Vec<Located<T>> {
+    if array.is_empty() {
+        report_empty(what, span, problems);
+    }
+    let mut seen: BTreeMap<&str, Range<usize>> = BTreeMap::new();
+    let mut values = Vec::new();
+    for value in array.iter() {
+        if let (DeValue::String(text), Repeats::Refused) = (value.get_ref(), repeats) {
+            if let Some(first) = seen.get(&**text) {
+                let message = format!("{what} names {} twice", quoted(text));
+                let places =
+                    (problems.place(value.span(), "again"), problems.place(first.clone(), "first here"));
+                problems.report(
+                    Diagnostic::error("duplicate", message)
+                        .at(places.0)
+                        .and(places.1)
+                        .hint("remove one of them"),
+                );
+                continue;
+            }
+            seen.insert(text, value.span());
+        }
+        values.extend(read_text(&format!("an entry in {what}"), value, kind, problems));
+    }
+    values
+}
+
+fn as_list<'a>(
+    what: &str,
+    value: &'a Spanned<DeValue<'a>>,
+    expected: &str,
+    problems: &mut Problems,
+) -> Option<&'a DeArray<'a>> {
+    if let DeValue::Array(array) = value.get_ref() {
+        return Some(array);
+    }
+    let written = short(&problems.text()[value.span()]);
+    report_type(what, value, &format!("a list of {expected}"), problems, |diagnostic| {
+        match (value.get_ref(), written) {
+            (DeValue::Table(_), _) | (_, None) => diagnostic,
+            (_, Some(written)) => diagnostic.hint(format!("put it in brackets: [{written}]")),
+        }
+    });
+    None
+}
+
+/// What is written, if it is short enough to be repeated in a hint.
+fn short(written: &str) -> Option<String> {
+    (written.len() <= 80 && !written.contains('\n')).then(|| written.to_owned())
+}
+
+/// The value as a table; any other type is reported.
+pub(super) fn as_table<'a>(
+    title: String,
+    value: &'a Spanned<DeValue<'a>>,
+    problems: &mut Problems,
+) -> Option<Table<'a>> {
+    if let DeValue::Table(table) = value.get_ref() {
+        return Some(Table::new(title, value.span(), table));
+    }
+    report_type(&title, value, "a table", problems, |diagnostic| match value.get_ref() {
+        DeValue::Array(array) if array.iter().any(|value| value.get_ref().is_table()) => {
+            diagnostic.hint("there is one only: write the header with one pair of brackets")
+        }
+        _ => diagnostic,
+    });
+    None
+}
+
+fn report_empty(what: &str, span: Range<usize>, problems: &mut Problems) {
+    let place = problems.place(span, "an empty list");
+    problems.report(
+        Diagnostic::error("empty", format!("{what} is empty"))
+            .at(place)
+            .hint("name at least one, or remove the line"),
+    );
+}
+
+/// The type of a value is not the one that is expected.
+pub(super) fn report_type(
+    what: &str,
+    value: &Spanned<DeValue<'_>>,
+    expected: &str,
+    problems: &mut Problems,
+    finish: impl FnOnce(Diagnostic) -> Diagnostic,
+) {
+    let found = match value.get_ref() {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(array)
+            if array.iter().all(|value| value.get_ref().is_table()) && !array.is_empty() =>
+        {
+            "a list of tables"
+        }
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    };
+    let place = problems.place(value.span(), format!("expected {expected}"));
+    problems.report(finish(Diagnostic::error("wrong-type", format!("{what} is {found}")).at(place)));
+}
