@@ -141,10 +141,8 @@ pub struct Want {
     pub which: Which,
     /// Which test.
     pub test: Name,
-    /// How many runs there must be in all, those that are there included.
-    pub runs: u32,
-    /// Run the seeds that are there again: whether the same inputs give the same result.
-    pub same_seeds: bool,
+    /// The seeds of the further runs, one run each. Those that were run before are run again.
+    pub seeds: Vec<u64>,
 }
 
 /// A case on the four variants, for the table of cells. Words: `pass`, `fail`, `flaky`, `skip`, `unrun`,
@@ -210,7 +208,10 @@ pub struct Decision {
     pub reasons: Vec<Reason>,
     /// Every case on every variant.
     pub cells: Vec<CellRow>,
-    /// What could still be run to know more; empty when the verdict is final.
+    /// For each attributed case, how many runs must pass before it is taken to be mended.
+    #[serde(skip)]
+    pub runs_needed: Vec<(CellId, u32)>,
+    /// What could still be run to know more; empty when nothing would help.
     #[serde(skip)]
     pub wants: Vec<Want>,
 }
