@@ -96,7 +96,12 @@ impl Place {
     /// The span, cut to the text, to whole characters and to its first line.
     fn range(&self) -> Range<usize> {
         let text = &*self.text;
-        let start = floor_char(text, self.span.start);
+        let mut start = floor_char(text, self.span.start);
+        if start == text.len() && text.ends_with('\n') {
+            // The end of the text is shown at the end of its last line.
+            start -= 1;
+        }
+        start = start.min(line_end(text, line_start(text, start)));
         let end = floor_char(text, self.span.end.max(start));
         start..end.min(line_end(text, start)).max(start)
     }
@@ -116,7 +121,8 @@ fn line_start(text: &str, at: usize) -> usize {
 
 /// The end of the line without its line break.
 fn line_end(text: &str, at: usize) -> usize {
-    let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+    let Some(newline) = text[at..].find('\n') else { return text.len() };
+    let end = at + newline;
     if text[at..end].ends_with('\r') { end - 1 } else { end }
 }
 
@@ -297,11 +303,12 @@ impl Excerpt {
             let marked = ranges.iter().filter(|range| line.start <= range.start && range.start <= line.end);
             let keep = marked.map(|range| range.end).max().unwrap_or(line.start) + RIGHT_OF_MARK;
             excerpt.push_line(text, start..floor_char(text, keep.min(end)), keep < end, &ranges);
+            // The last line gets a line break, too, or else a mark on an empty one would be drawn above it.
+            excerpt.text.push('\n');
             match text[end..].find('\n') {
                 Some(newline) if end < until => start = end + newline + 1,
                 _ => return excerpt,
             }
-            excerpt.text.push('\n');
         }
     }
 

@@ -3,6 +3,8 @@
 //! The guide to this crate is written last; until then read the modules in the order below.
 
 pub mod canonical_json;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod diagnostic;
 pub mod escape;
 pub mod evidence;

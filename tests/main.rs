@@ -3,3 +3,7 @@
 
 #[allow(dead_code)]
 mod support;
+
+mod diff;
+mod manifest;
+mod store;

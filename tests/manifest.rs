@@ -25,7 +25,10 @@ fn every_mistake_gets_its_message() {
     for (title, text) in bad::manifests() {
         let (manifest, messages) = parse(Path::new("manifests/up.toml"), &text);
         assert!(!messages.is_empty(), "{title}: accepted");
-        assert_eq!(manifest.is_none(), messages.iter().any(|m| m.severity == overlaid::diagnostic::Severity::Error));
+        assert_eq!(
+            manifest.is_none(),
+            messages.iter().any(|m| m.severity == overlaid::diagnostic::Severity::Error)
+        );
         writeln!(all, "==== {title}\n").unwrap();
         for message in messages {
             writeln!(all, "{}\n", message.render(false, 110)).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::id::{CommitId, Name};
-use crate::io::store::{self, Store, StoreSpec};
+use crate::io::store::Store;
 use crate::io::workspace::{LoadError, Workspace, find_manifests};
 use crate::manifest::{Kind, Profile, Witness};
 
@@ -44,14 +44,13 @@ impl Context {
         match files.as_slice() {
             [file] => self.load(file),
             _ => {
-                let names: Vec<_> =
-                    files.iter().filter_map(|file| file.file_stem()).map(|name| name.to_string_lossy()).collect();
-                Err(Failure::input(format!(
-                    "there are {} manifests: {}",
-                    files.len(),
-                    names.join(", ")
-                ))
-                .with_hint(format!("choose one: -m {}", names.first().map_or("NAME", |name| name))))
+                let names: Vec<_> = files
+                    .iter()
+                    .filter_map(|file| file.file_stem())
+                    .map(|name| name.to_string_lossy())
+                    .collect();
+                Err(Failure::input(format!("there are {} manifests: {}", files.len(), names.join(", ")))
+                    .with_hint(format!("choose one: -m {}", names.first().map_or("NAME", |name| name))))
             }
         }
     }
@@ -141,8 +140,11 @@ impl Context {
         let of_profile = profile.into_iter().flat_map(|profile| &profile.features).map(|f| f.value.clone());
         let features: BTreeSet<Name> = of_profile.chain(self.features.iter().cloned()).collect();
         for group in &workspace.manifest.exclusive {
-            let on: Vec<_> =
-                group.iter().filter(|f| features.contains(&f.value)).map(|f| format!("`{}`", f.value)).collect();
+            let on: Vec<_> = group
+                .iter()
+                .filter(|f| features.contains(&f.value))
+                .map(|f| format!("`{}`", f.value))
+                .collect();
             if on.len() > 1 {
                 return Err(Failure::input(format!("features exclude each other: {}", on.join(", ")))
                     .with_hint("choose one of them with --features or --profile"));
@@ -157,12 +159,10 @@ impl Context {
     /// If the pin cannot be had.
     pub fn store(&self, workspace: &Workspace, ui: &mut Ui) -> Result<Store, Failure> {
         let manifest = &workspace.manifest;
-        let spec = StoreSpec::of(manifest, &self.root, self.offline);
-        let opened = store::open(&spec, &|name| std::env::var_os(name), &mut |progress| {
-            ui.progress(progress.to_string());
-        });
+        let variable = format!("OVERLAID_UPSTREAM_{}", manifest.upstream.name.as_str().to_uppercase());
+        let path = std::env::var_os(variable).unwrap_or_else(|| manifest.upstream.url.value.clone().into());
         ui.end_progress();
-        opened.map_err(|error| Failure::from_store(error, manifest))
+        Store::at(Path::new(&path)).map_err(Failure::environment)
     }
 }
 

@@ -142,8 +142,8 @@ pub fn changes_since(
     store: &Store,
     names: &[String],
 ) -> Result<Vec<PathChange>, Failure> {
-    let then = Revision::open(&workspace.root, revision)
-        .map_err(|error| Failure::environment(error.to_string()))?;
+    let then =
+        Revision::open(&workspace.root, revision).map_err(|error| Failure::environment(error.to_string()))?;
     let before = Workspace::load_from(&then, &workspace.root, &workspace.manifest.file).map_err(|error| {
         Failure::from(error).caused_by(format!("that is the manifest as it was at {revision}"))
     })?;
@@ -179,9 +179,7 @@ pub fn changes_since(
 #[must_use]
 pub fn compare(change: &PathChange) -> Comparison {
     match (&change.old, &change.new) {
-        (Some(old), Some(new)) if old.mode == new.mode => {
-            lex::compare(&change.path, &old.bytes, &new.bytes)
-        }
+        (Some(old), Some(new)) if old.mode == new.mode => lex::compare(&change.path, &old.bytes, &new.bytes),
         (None, None) => Comparison::Known(Delta::Identical),
         _ => Comparison::Known(Delta::Code),
     }

@@ -118,7 +118,7 @@ impl Failure {
             return Ok(());
         };
         let others = &resolution.refused[1..];
-        let mut failure = Self::input(for_terminal(first.to_string()));
+        let mut failure = Self::new(FailureKind::NeedsPerson, for_terminal(first.to_string()));
         failure.causes = others.iter().map(|refusal| for_terminal(refusal.to_string())).collect();
         Err(failure.with_hint(format!("look at it: overlaid status {}", first.overlay)))
     }

@@ -1,7 +1,10 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
 mod context;
+mod diff;
 mod error;
+mod status;
+mod table;
 mod ui;
 
 use std::path::PathBuf;
@@ -60,11 +63,19 @@ fn parse_name(text: &str) -> Result<Name, &'static str> {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Status(status::Args),
+    Diff(diff::Args),
+}
 
 /// Parses the arguments, runs the command, says how it went.
 #[must_use]
 pub fn main() -> ExitCode {
+    // A panic is a bug of ours, and has an exit code of its own.
+    std::panic::catch_unwind(run).unwrap_or_else(|_| ExitCode::from(FailureKind::Bug.exit_code()))
+}
+
+fn run() -> ExitCode {
     let cli = Cli::parse();
     let mut ui = Ui::new(cli.global.json);
     let context = Context {
@@ -74,7 +85,10 @@ pub fn main() -> ExitCode {
         features: cli.global.features,
         offline: cli.global.offline,
     };
-    let result: Result<Answer, Failure> = match cli.command {};
+    let result = match &cli.command {
+        Command::Status(args) => status::run(&context, args, &mut ui),
+        Command::Diff(args) => diff::run(&context, args, &mut ui),
+    };
     ui.end_progress();
     match result {
         Ok(answer) => ExitCode::from(answer.exit_code()),

@@ -11,7 +11,7 @@ use crate::io::workspace::Workspace;
 use crate::lex::Delta;
 use crate::overlay::{At, Loaded, fingerprint, resolve};
 use crate::provenance::{OverlayReport, PathReport, State, inspect, pull_request_number};
-use crate::upstream::{Commit, Upstream};
+use crate::upstream::Commit;
 
 use super::table::{self, TableCell};
 use super::{Answer, Context, Failure, Tone, Ui, without_problems};
@@ -58,7 +58,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         let loaded: Vec<&Loaded> = workspace
             .overlays
             .iter()
-            .filter(|loaded| args.overlays.is_empty() || args.overlays.iter().any(|n| n == loaded.name().as_str()))
+            .filter(|loaded| {
+                args.overlays.is_empty() || args.overlays.iter().any(|n| n == loaded.name().as_str())
+            })
             .collect();
         if loaded.is_empty() && !args.overlays.is_empty() {
             continue;
@@ -93,7 +95,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 #[must_use]
 pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
     let upstream = &workspace.manifest.upstream;
-    let tip = upstream.branch.as_ref().and_then(|branch| store.branch_tip(branch));
+    let tip = upstream.branch.as_ref().and_then(|branch| store.resolve(&branch.value).ok().flatten());
     inspect(loaded, upstream.pin.value, tip, store)
 }
 
@@ -102,7 +104,8 @@ fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> 
     let profile = context.profile(&workspace)?;
     let features = context.features(&workspace, profile)?;
     let store = context.store(&workspace, ui)?;
-    let on: Vec<&Loaded> = workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(&features)).collect();
+    let on: Vec<&Loaded> =
+        workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(&features)).collect();
     let pin = workspace.manifest.upstream.pin.value;
     let resolution = resolve(&on, At::Pin(pin), &store)?;
     Failure::if_refused(&resolution)?;
@@ -148,7 +151,8 @@ fn print(
                 describe_change(report).into(),
                 if undoes == 0 { "".into() } else { Tone::Bad.cell(undoes.to_string()) },
                 tests.join(", ").into(),
-                describe_activity(loaded, &features, profile.is_some() || !context.features.is_empty()).into(),
+                describe_activity(loaded, &features, profile.is_some() || !context.features.is_empty())
+                    .into(),
             ]
         })
         .collect();
@@ -168,14 +172,15 @@ fn tone(state: State) -> Tone {
     }
 }
 
-/// What the overlay changes: the worst delta of its paths against the base, lines against the pin.
+/// What the overlay changes of its base: the worst delta of its paths, and how many lines.
 fn describe_change(report: &OverlayReport) -> String {
     let delta = report.paths.iter().map(|path| path.delta).collect::<Option<Vec<_>>>();
     let word = match delta.and_then(|deltas| deltas.into_iter().max()) {
+        Some(Delta::Identical) => return "nothing".to_owned(),
         Some(delta) => delta.as_str(),
         None => "?",
     };
-    let lines = report.paths.iter().map(|path| path.lines).collect::<Option<Vec<_>>>();
+    let lines = report.paths.iter().map(|path| path.against_base).collect::<Option<Vec<_>>>();
     match lines {
         Some(lines) if !lines.is_empty() => {
             let (added, removed) = lines.iter().fold((0, 0), |sum, l| (sum.0 + l.0, sum.1 + l.1));
@@ -211,7 +216,9 @@ fn explain(loaded: &Loaded, report: &OverlayReport, ui: &mut Ui) {
         ui.line(format_args!("  {}: {}", report.state, for_terminal(why)));
     }
     for path in &report.paths {
-        let lines = path.lines.map_or_else(String::new, |(added, removed)| format!(" (+{added} -{removed})"));
+        let lines = path
+            .against_pin
+            .map_or_else(String::new, |(added, removed)| format!(" (+{added} -{removed} against the pin)"));
         ui.line(format_args!("  {}{lines}", for_terminal(path.path.as_bytes())));
         ui.line(format_args!("    {}: {}", tone(path.state).paint(path.state), for_terminal(&path.why)));
         if let Some(by) = &path.by {
@@ -294,9 +301,10 @@ fn to_json(workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport])
 
 fn reasons_json(report: &OverlayReport) -> Vec<Value> {
     let whole = report.why.iter().map(|why| json!({ "code": report.state.as_str(), "text": why }));
-    let paths = report.paths.iter().map(|path| {
-        json!({ "code": path.state.as_str(), "text": format!("{}: {}", path.path, path.why) })
-    });
+    let paths = report
+        .paths
+        .iter()
+        .map(|path| json!({ "code": path.state.as_str(), "text": format!("{}: {}", path.path, path.why) }));
     whole.chain(paths).collect()
 }
 
@@ -314,12 +322,16 @@ fn path_json(path: &PathReport) -> Value {
         "notes": path.notes.iter()
             .map(|note| json!({ "code": note.code(), "text": note.to_string() })).collect::<Vec<_>>(),
         "delta": path.delta.map(Delta::as_str),
-        "lines-added": path.lines.map(|lines| lines.0),
-        "lines-removed": path.lines.map(|lines| lines.1),
+        "against-base": path.against_base.map(lines_json),
+        "against-pin": path.against_pin.map(lines_json),
         "blobs": {
             "base": path.blobs.base, "pin": path.blobs.pin, "overlay": path.blobs.overlay,
         },
     })
+}
+
+fn lines_json((added, removed): (usize, usize)) -> Value {
+    json!({ "added": added, "removed": removed })
 }
 
 fn commit_json(commit: &Commit) -> Value {

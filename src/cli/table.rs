@@ -54,26 +54,6 @@ fn width(cell: &TableCell) -> usize {
     cell.text.chars().count()
 }
 
-/// Splits a text into lines of at most `width` characters at spaces.
-#[must_use]
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().filter(|line| {
-            line.is_empty() || line.chars().count() + 1 + word.chars().count() <= width
-        });
-        match line {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,12 +61,9 @@ mod tests {
     #[test]
     fn columns_line_up() {
         let rows = vec![vec!["a".into(), "bc".into()], vec!["long".into(), "".into()]];
-        assert_eq!(anstream::adapter::strip_str(&render(&["x", "y"], &rows)).to_string(), "x     y\na     bc\nlong\n");
-    }
-
-    #[test]
-    fn long_text_wraps_at_spaces() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("", 7), [""]);
+        assert_eq!(
+            anstream::adapter::strip_str(&render(&["x", "y"], &rows)).to_string(),
+            "x     y\na     bc\nlong\n"
+        );
     }
 }

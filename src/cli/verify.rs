@@ -265,7 +265,7 @@ impl Checked<'_> {
         for features in self.feature_sets()? {
             let (wanted, resolution) = match wanted(self.workspace, &features, self.store) {
                 Ok(wanted) => wanted,
-                Err(failure) if failure.kind == FailureKind::Input => {
+                Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
                     return Ok(vec![Finding::error("does-not-fit", failure.message)]);
                 }
                 Err(failure) => return Err(failure),

@@ -13,4 +13,8 @@ pub mod reads;
 pub mod toolchain;
 // pub mod tree;
 #[cfg(feature = "git")]
+pub mod own_history;
+#[cfg(feature = "git")]
+pub mod store;
+#[cfg(feature = "git")]
 pub mod workspace;

@@ -40,7 +40,9 @@ impl std::fmt::Display for RevisionError {
                 write!(f, "`{}` is in no git repository", folder.display())
             }
             RevisionError::Unreadable(why) => write!(f, "cannot open our own repository: {why}"),
-            RevisionError::Unknown(revision) => write!(f, "there is no revision `{revision}` in our repository"),
+            RevisionError::Unknown(revision) => {
+                write!(f, "there is no revision `{revision}` in our repository")
+            }
             RevisionError::Upstream(error) => error.fmt(f),
         }
     }

@@ -8,6 +8,7 @@
 //! they say about each other. `table` reads keys, `value` reads texts, `problems` collects the messages.
 
 mod check;
+pub mod edit;
 mod features;
 mod model;
 mod overlay;
@@ -84,7 +85,7 @@ fn read(mut top: Table<'_>, file: &Path, problems: &mut Problems) -> Option<Mani
         .unwrap_or_default();
     let exclusive =
         top.table("features", problems).map(|table| features::read(table, problems)).unwrap_or_default();
-    let overlays: Vec<Overlay> = each(&mut top, "overlay", problems, overlay::read);
+    let overlays = overlay::settle(each(&mut top, "overlay", problems, overlay::read));
     let checks: Vec<Check> = each(&mut top, "check", problems, check::read);
     let profiles =
         top.table("profile", problems).map(|table| profile::read_all(table, problems)).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `[[overlay]]`: one named change.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use toml::de::DeValue;
@@ -7,10 +8,11 @@ use toml::de::DeValue;
 use super::problems::Problems;
 use super::table::{Field, Table, as_table, read_text, report_type};
 use super::value::{
-    COMMIT, CONDITION, Kind as TextKind, NAME, PATH, TEXT, UPSTREAM_GLOB, UPSTREAM_PATH, WORD, choice,
+    COMMIT, CONDITION, Kind as TextKind, NAME, PATCH, PATH, TEXT, UPSTREAM_GLOB, UPSTREAM_PATH, WORD, choice,
 };
 use super::{DropWhen, Kind, Located, Overlay, Witness};
 use crate::diagnostic::Diagnostic;
+use crate::id::Name;
 use crate::lex::Delta;
 
 /// Where content can come from: the keys of which an overlay has exactly one.
@@ -33,8 +35,29 @@ const CLAIM: TextKind<Delta> = TextKind {
     },
 };
 
+/// An overlay, and whether it says that it is active.
+pub(super) struct Draft {
+    overlay: Overlay,
+    active: Option<bool>,
+}
+
+/// The overlays, with what they leave unsaid about rivals: a group of one needs no word about it, and in a
+/// larger group who does not say that it is active is not.
+pub(super) fn settle(drafts: Vec<Draft>) -> Vec<Overlay> {
+    let mut sizes: BTreeMap<Name, usize> = BTreeMap::new();
+    for group in drafts.iter().filter_map(|draft| draft.overlay.rivals.as_ref()) {
+        *sizes.entry(group.value.clone()).or_default() += 1;
+    }
+    let settle = |Draft { mut overlay, active }| {
+        let is_alone = overlay.rivals.as_ref().is_none_or(|group| sizes.get(&group.value) == Some(&1));
+        overlay.active = active.unwrap_or(is_alone);
+        overlay
+    };
+    drafts.into_iter().map(settle).collect()
+}
+
 /// Reads one `[[overlay]]`; `None` if it has no usable name.
-pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Overlay> {
+pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Draft> {
     let name = table.need("name", &NAME, problems);
     if let Some(name) = &name {
         table.title = format!("overlay `{}`", name.as_str());
@@ -75,7 +98,8 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Over
     let span = table.span.clone();
     table.finish(problems);
 
-    Some(Overlay {
+    let active = active.map(|active| active.value);
+    let overlay = Overlay {
         name: name?,
         span,
         reason,
@@ -86,8 +110,7 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Over
         claim,
         needs,
         rivals,
-        // A group of one needs no word about it; larger groups are checked with the references.
-        active: active.is_none_or(|active| active.value),
+        active: active.unwrap_or(true),
         tests,
         witness,
         devices,
@@ -95,12 +118,13 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Over
         pull_request,
         report,
         drop_when,
-    })
+    };
+    Some(Draft { overlay, active })
 }
 
 fn kind(table: &mut Table<'_>, problems: &mut Problems) -> Option<Kind> {
     let files = table.key_span("files").map(|_| table.set("files", &UPSTREAM_GLOB, problems));
-    let patch = table.one("patch", &PATH, problems);
+    let patch = table.one("patch", &PATCH, problems);
     let from = table.field("from").and_then(|field| from(table, field, problems));
     let delete = table.key_span("delete").map(|_| table.set("delete", &UPSTREAM_PATH, problems));
     // Known keys even when they are not there.
@@ -150,7 +174,7 @@ fn from(overlay: &Table<'_>, field: Field<'_>, problems: &mut Problems) -> Optio
         return None;
     }
     let mut table = as_table(title, field.value, problems)?;
-    let commits = table.list("commits", &COMMIT, problems);
+    let commits = table.set("commits", &COMMIT, problems);
     let commit = table.one("commit", &COMMIT, problems);
     let paths = table.set("paths", &UPSTREAM_PATH, problems);
     let remote = table.one("remote", &NAME, problems);
@@ -176,7 +200,7 @@ fn from(overlay: &Table<'_>, field: Field<'_>, problems: &mut Problems) -> Optio
             );
             None
         }
-        (Some(_), None, None) => Some(Kind::Commits { commits: commits.unwrap_or_default(), remote }),
+        (Some(_), None, None) => Some(Kind::Commits { commits, remote }),
         (None, Some(_), Some(_)) => commit.map(|commit| Kind::HeldBack { commit, paths, remote }),
         (None, Some(commit), None) => {
             let place = problems.place(commit, "which paths are taken from it?");
@@ -215,7 +239,16 @@ fn witness(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Located<W
         }
         DeValue::Table(_) => {
             let mut table = as_table(what, field.value, problems)?;
-            let patch: Option<Located<PathBuf>> = table.need("patch", &PATH, problems);
+            if let (Some(commit), None) = (table.key_span("commit"), table.key_span("patch")) {
+                let place = problems.place(commit, "a commit stands alone");
+                problems.report(
+                    Diagnostic::error("wrong-type", format!("{} is a table with a commit", table.title))
+                        .at(place)
+                        .hint("write witness = \"<full id>\""),
+                );
+                return None;
+            }
+            let patch: Option<Located<PathBuf>> = table.need("patch", &PATCH, problems);
             table.finish(problems);
             Some(Located { value: Witness::Patch(patch?.value), span })
         }
@@ -265,6 +298,7 @@ fn drop_when(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Located
     }
     let span = table.span.clone();
     table.finish(problems);
+    let pass = pass.filter(|pass| pass.value);
     let value = match (contains, pass, attested) {
         (Some(commit), ..) => DropWhen::PinContains(commit.value),
         (_, Some(_), _) => DropWhen::TestsPassWithout,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::problems::Problems;
-use super::table::{Table, as_table, read_text, report_wrong};
+use super::table::{Table, as_table, read_text, report_type, report_wrong};
 use super::value::{NAME, VARIABLE, WORD, Wrong};
 use super::{Located, Profile};
 use crate::diagnostic::quoted;
@@ -20,7 +20,12 @@ pub(super) fn read_all(mut table: Table<'_>, problems: &mut Problems) -> Vec<Pro
                 None
             }
         };
-        if let Some(table) = as_table(title, field.value, problems) {
+        if !field.value.get_ref().is_table() {
+            report_type(&title, field.value, "a table", problems, |diagnostic| {
+                diagnostic
+                    .hint("a profile has a name of your choice: write the header as [profile.some-name]")
+            });
+        } else if let Some(table) = as_table(title, field.value, problems) {
             profiles.extend(read(name, table, problems));
         }
     }

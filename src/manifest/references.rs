@@ -246,7 +246,7 @@ fn report_cycle(overlays: &[Overlay], cycle: &[usize], problems: &mut Problems) 
         let next = &overlays[cycle[(position + 1) % cycle.len()]].name.value;
         let Some(need) = overlays[index].needs.iter().find(|need| need.value == *next) else { continue };
         let place =
-            problems.place(need.span.clone(), format!("needed by `{}`", overlays[index].name.as_str()));
+            problems.place(need.span.clone(), format!("`{}` needs this", overlays[index].name.as_str()));
         if diagnostic.at.is_none() {
             diagnostic.at = Some(place);
         } else {

@@ -2,20 +2,23 @@
 //!
 //! Decides nothing about keys.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::DeTable;
 
 use super::problems::Problems;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 
-/// A text above this size is shown its first syntax error only: there may be one per byte.
+/// Of a text above this size only the first syntax error is shown: there may be several for each byte.
 const RECOVERABLE: usize = 256 * 1024;
+/// Tables that a manifest can have several of.
+const LISTS: [&str; 6] = ["overlay", "check", "test", "also-pinned", "remote", "submodule"];
 
 /// Parses the text as far as it can be parsed.
 pub(super) fn parse<'a>(text: &'a str, problems: &mut Problems) -> Spanned<DeTable<'a>> {
-    if report_conflict_markers(text, problems) {
+    if report_conflict(text, problems) || report_other_format(text, problems) {
         return Spanned::new(0..0, DeTable::new());
     }
     let first = match DeTable::parse(text) {
@@ -27,40 +30,155 @@ pub(super) fn parse<'a>(text: &'a str, problems: &mut Problems) -> Spanned<DeTab
     } else {
         (Spanned::new(0..0, DeTable::new()), vec![first])
     };
-    let mut lines_seen = std::collections::BTreeSet::new();
-    let mut errors: Vec<_> = errors
-        .into_iter()
-        .map(|error| {
-            let span = error.span().unwrap_or(0..0);
-            (span.start.min(text.len())..span.end.min(text.len()), error)
-        })
-        .collect();
-    errors.sort_by_key(|(span, _)| span.start);
-    for (span, error) in errors {
+    let mut errors: Vec<Complaint> = errors.iter().map(|error| Complaint::of(text, error)).collect();
+    errors.sort_by_key(|error| error.span.start);
+    let mut lines: BTreeSet<usize> = BTreeSet::new();
+    for error in errors {
         // What follows on one line is mostly an echo of the first.
-        let line = text[..span.start].bytes().filter(|&b| b == b'\n').count();
-        if lines_seen.insert(line) {
-            let place = problems.place(span.clone(), label(error.message()));
-            let mut diagnostic = Diagnostic::error("syntax", message(error.message())).at(place);
-            diagnostic.hint = hint(text, &span, error.message()).map(str::to_owned);
-            problems.report_syntax(diagnostic, span);
+        if lines.insert(error.line.start) {
+            report(text, &error, problems);
         }
     }
     table
 }
 
-/// A file in the middle of a merge is not worth any other message.
-fn report_conflict_markers(text: &str, problems: &mut Problems) -> bool {
+/// What the parser says: "what, expected a, b, c".
+struct Complaint {
+    what: String,
+    expected: Option<String>,
+    span: Range<usize>,
+    line: Range<usize>,
+}
+
+impl Complaint {
+    fn of(text: &str, error: &toml::de::Error) -> Self {
+        let (what, expected) = match error.message().split_once(", expected ") {
+            Some((what, expected)) => (what, Some(expected.to_owned())),
+            None => (error.message(), None),
+        };
+        let span = error.span().unwrap_or(0..0);
+        let span = span.start.min(text.len())..span.end.min(text.len());
+        let line = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1)
+            ..text[span.start..].find('\n').map_or(text.len(), |newline| span.start + newline);
+        Self { what: what.to_owned(), expected, span, line }
+    }
+}
+
+fn report(text: &str, error: &Complaint, problems: &mut Problems) {
+    let line = text[error.line.clone()].trim();
+    let has_colon = line.contains(':') && !line.contains('=');
+    let (message, label, hint) = match (error.what.as_str(), error.expected.as_deref()) {
+        ("duplicate key", _) => return report_twice(text, error, problems),
+        ("unexpected key or value", _) => (
+            "there is more on this line than one key and its value",
+            "expected the end of the line",
+            Some("write each key on a line of its own"),
+        ),
+        ("key with no value" | "invalid unquoted key", _) if has_colon => (
+            "a key without `=`",
+            "expected `=`",
+            Some("a manifest is TOML: write key = \"value\", and the header of a table as [table]"),
+        ),
+        ("key with no value", _) => ("a key without a value", "expected `=` and a value", None),
+        ("string values must be quoted", _) if error.span.is_empty() => {
+            ("a key without a value", "expected a value, for example \"text\"", None)
+        }
+        ("string values must be quoted", _) => (
+            "a value that is not in quotes",
+            "not a number, a date, true or false",
+            Some("put the text in quotes"),
+        ),
+        ("invalid basic string", Some("`\"`")) | ("invalid literal string", Some("`'`")) => {
+            ("a text without its closing quote", "the line ends here", None)
+        }
+        ("missing escaped value", _) => (
+            "a backslash before a letter that needs none",
+            "unknown after a backslash",
+            Some("write the text in single quotes: there, a backslash is just a backslash"),
+        ),
+        ("missing comma between array elements", _) => (
+            "something in a list that is no entry",
+            "expected `,` or `]`",
+            Some("close the list with `]`, or put `,` between its entries"),
+        ),
+        ("unclosed array", _) => ("a list without its end", "expected `]`", None),
+        ("unclosed table" | "unclosed array table", _) => (
+            "the header of a table without its end",
+            "",
+            Some("write [table], or [[table]] for one of several"),
+        ),
+        ("recursion limit" | "cannot recurse further; max recursion depth met", _) => {
+            ("tables or lists are nested too deeply", "too deep", None)
+        }
+        ("carriage return must be followed by newline", _) => (
+            "a carriage return that ends no line",
+            "expected a line feed",
+            Some("save the file with LF or CRLF line ends"),
+        ),
+        (what, None | Some("nothing")) => (what, "", None),
+        (what, Some(expected)) => {
+            let place = problems.place(error.span.clone(), format!("expected {expected}"));
+            problems.report_syntax(Diagnostic::error("syntax", what).at(place), error.span.clone());
+            return;
+        }
+    };
+    let place = problems.place(error.span.clone(), label);
+    let mut diagnostic = Diagnostic::error("syntax", message).at(place);
+    diagnostic.hint = hint.map(str::to_owned);
+    problems.report_syntax(diagnostic, error.span.clone());
+}
+
+fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
+    let key = &text[error.span.clone()];
+    let line = text[error.line.clone()].trim();
+    let is_header = line.starts_with('[');
+    let mut diagnostic = Diagnostic::error("syntax", format!("{} is there twice", quoted(key)))
+        .at(problems.place(error.span.clone(), "again"));
+    if let Some(first) = first_of(text, key, line, error.line.start) {
+        diagnostic = diagnostic.and(problems.place(first, "first here"));
+    }
+    let diagnostic = diagnostic.hint(match (is_header, LISTS.contains(&key)) {
+        (true, true) => "for one of several, write two brackets: [[...]]",
+        (true, false) => "put all keys below one header",
+        (false, _) => "remove one of them",
+    });
+    problems.report_syntax(diagnostic, error.span.clone());
+}
+
+/// Where a header or a key of one line each stood before, if that is easy to find.
+fn first_of(text: &str, key: &str, line: &str, before: usize) -> Option<Range<usize>> {
+    let is_header = line.starts_with('[');
+    let mut found = None;
     let mut start = 0;
-    let mut found: Vec<Range<usize>> = Vec::new();
+    for earlier in text[..before].split_inclusive('\n') {
+        let trimmed = earlier.trim();
+        let indent = earlier.len() - earlier.trim_start().len();
+        if is_header && trimmed == line {
+            return Some(start + indent..start + indent + trimmed.len());
+        }
+        if !is_header && trimmed.starts_with('[') {
+            found = None;
+        }
+        if !is_header && trimmed.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')) {
+            found = found.or(Some(start + indent..start + indent + key.len()));
+        }
+        start += earlier.len();
+    }
+    found
+}
+
+/// A file in the middle of a merge is not worth any other message.
+fn report_conflict(text: &str, problems: &mut Problems) -> bool {
+    let mut start = 0;
+    let mut markers: Vec<Range<usize>> = Vec::new();
     for line in text.split_inclusive('\n') {
         if line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ") {
-            found.push(start..start + line.trim_end().len());
+            markers.push(start..start + line.trim_end().len());
         }
         start += line.len();
     }
     // One alone can stand in a text of several lines.
-    let [begin, end, ..] = found.as_slice() else { return false };
+    let [begin, end, ..] = markers.as_slice() else { return false };
     if !text[begin.clone()].starts_with('<') || !text[end.clone()].starts_with('>') {
         return false;
     }
@@ -75,53 +193,18 @@ fn report_conflict_markers(text: &str, problems: &mut Problems) -> bool {
     true
 }
 
-/// The parser's words are "what, expected a, b, c".
-fn message(words: &str) -> String {
-    let what = words.split(", expected ").next().unwrap_or(words);
-    match what {
-        "unexpected key or value" => "there is more on this line than one key and its value".to_owned(),
-        "key with no value" => "a key without a value".to_owned(),
-        "string values must be quoted" => "a value that is not in quotes".to_owned(),
-        "duplicate key" => "this is set twice".to_owned(),
-        "invalid key-value pair" => "expected a key and a value".to_owned(),
-        "missing escaped value" => "a backslash with an unknown letter".to_owned(),
-        "recursion limit" | "cannot recurse further; max recursion depth met" => {
-            "tables or lists are nested too deeply".to_owned()
-        }
-        other => other.to_owned(),
+/// No TOML starts with a brace.
+fn report_other_format(text: &str, problems: &mut Problems) -> bool {
+    let start = text.len() - text.trim_start().len();
+    if !text[start..].starts_with('{') {
+        return false;
     }
-}
-
-fn label(words: &str) -> String {
-    let expected = words.split_once(", expected ").map_or("", |(_, expected)| expected);
-    match (words.split(", expected ").next().unwrap_or_default(), expected) {
-        ("duplicate key", _) => "already set above".to_owned(),
-        ("missing escaped value", _) => String::new(),
-        (_, "" | "nothing") => String::new(),
-        (_, "literal string") => "expected a value, for example \"text\"".to_owned(),
-        (_, expected) => format!("expected {}", expected.replace("newline, `#`", "the end of the line")),
-    }
-}
-
-fn hint(text: &str, span: &Range<usize>, words: &str) -> Option<&'static str> {
-    let line_start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
-    let line_end = text[span.start..].find('\n').map_or(text.len(), |newline| span.start + newline);
-    let line = text[line_start..line_end].trim();
-    let what = words.split(", expected ").next().unwrap_or_default();
-    match what {
-        "unexpected key or value" => Some("write each key on a line of its own"),
-        "duplicate key" if line.starts_with('[') => Some(
-            "for one more of a list write two brackets, as in [[overlay]]; otherwise put both into one table",
-        ),
-        "duplicate key" => Some("remove one of them"),
-        "missing escaped value" => {
-            Some("write the text in single quotes: in them a backslash is just a backslash")
-        }
-        "string values must be quoted" => Some("put the text in quotes"),
-        "key with no value" if line.contains(':') && !line.contains('=') => {
-            Some("write key = \"value\", with an equals sign")
-        }
-        "carriage return must be followed by newline" => Some("save the file with LF or CRLF line ends"),
-        _ => None,
-    }
+    let place = problems.place(start..start + 1, "this looks like JSON");
+    problems.report_syntax(
+        Diagnostic::error("syntax", "a manifest is written in TOML")
+            .at(place)
+            .hint("write key = \"value\", and the header of a table as [table]"),
+        start..start + 1,
+    );
+    true
 }

@@ -141,7 +141,7 @@ impl<'a> Table<'a> {
         self.set(key, kind, problems)
     }
 
-    /// A list of texts in which one can stand twice; `None` if the key is missing.
+    /// A list of words in which one can stand twice; `None` if the key is missing.
     pub fn list<T>(
         &mut self,
         key: &'static str,
@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
     ) -> Option<Vec<Located<T>>> {
         let field = self.field(key)?;
         let what = format!("`{key}` of {}", self.title);
-        let Some(array) = as_list(&what, field.value, kind.plural, problems) else {
+        let Some(array) = as_list(&what, field.value, kind.plural, repeats, problems) else {
             return Some(Vec::new());
         };
         Some(read_texts(&what, field.value.span(), array, kind, repeats, problems))
@@ -175,9 +175,16 @@ impl<'a> Table<'a> {
     ) -> Vec<Vec<Located<T>>> {
         let Some(field) = self.field(key) else { return Vec::new() };
         let what = format!("`{key}` of {}", self.title);
-        let Some(array) = as_list(&what, field.value, "groups", problems) else { return Vec::new() };
+        let expected = format!("lists of {}", kind.plural);
+        let Some(array) = as_list(&what, field.value, &expected, Repeats::Refused, problems) else {
+            return Vec::new();
+        };
+        let hint = format!("`{key}` is a list of lists: {key} = {}", kind.example);
         if array.is_empty() {
             report_empty(&what, field.value.span(), problems);
+        } else if !array.iter().any(|group| group.get_ref().is_array()) {
+            report_type(&what, field.value, "a list of lists", problems, |diagnostic| diagnostic.hint(hint));
+            return Vec::new();
         }
         let mut groups = Vec::new();
         for group in array.iter() {
@@ -186,7 +193,7 @@ impl<'a> Table<'a> {
                 groups.push(read_texts(&what, group.span(), texts, kind, Repeats::Refused, problems));
             } else {
                 report_type(&what, group, &format!("a list of {}", kind.plural), problems, |diagnostic| {
-                    diagnostic.hint(format!("`{key}` is a list of lists: {key} = {}", kind.example))
+                    diagnostic.hint(hint.clone())
                 });
             }
         }
@@ -219,7 +226,14 @@ impl<'a> Table<'a> {
         let what = format!("`{key}` of {}", self.title);
         let span = field.value.span();
         let DeValue::Integer(integer) = field.value.get_ref() else {
-            report_type(&what, field.value, "a whole number", problems, |diagnostic| diagnostic);
+            report_type(&what, field.value, "a whole number", problems, |diagnostic| {
+                match field.value.get_ref() {
+                    DeValue::String(text) if text.parse::<i64>().is_ok() => {
+                        diagnostic.hint(format!("leave the quotes away: {key} = {text}"))
+                    }
+                    _ => diagnostic,
+                }
+            });
             return None;
         };
         let value = i64::from_str_radix(&integer.as_str().replace('_', ""), integer.radix());
@@ -279,13 +293,17 @@ impl<'a> Table<'a> {
                 problems.report(Diagnostic::error("unknown-key", ""));
                 continue;
             }
-            let message = format!("unknown key {} in {}", quoted(entry.key), self.title);
+            let is_top = self.title == TOP;
+            let sort = if is_top && entry.value.get_ref().is_table() { "table" } else { "key" };
+            let message = format!("unknown {sort} {} in {}", quoted(entry.key), self.title);
             let place = problems.place(entry.key_span.clone(), "not known here");
             let diagnostic = Diagnostic::error("unknown-key", message).at(place);
-            problems.report(match closest(entry.key, self.known.iter().copied()) {
+            let diagnostic = match closest(entry.key, self.known.iter().copied()) {
                 Some(meant) => diagnostic.hint(format!("did you mean `{meant}`?")),
-                None => diagnostic.note(format!("keys of {}: {}", self.title, listed(&self.known))),
-            });
+                None => diagnostic.note(format!("known here: {}", listed(&self.known))),
+            };
+            // After a broken header, the keys of its table seem to be keys of the top.
+            if is_top { problems.report_absent(diagnostic) } else { problems.report(diagnostic) }
         }
     }
 }
@@ -307,12 +325,14 @@ pub(super) fn read_text<T>(
 ) -> Option<Located<T>> {
     let span = value.span();
     let DeValue::String(text) = value.get_ref() else {
-        let written = short(&problems.text()[span]);
+        let written = short(&problems.text()[span]).unwrap_or_default();
         report_type(what, value, &format!("{} in quotes", kind.expected), problems, |diagnostic| {
-            match (value.get_ref(), written) {
+            match (value.get_ref(), (kind.parse)(&written)) {
                 (DeValue::Array(array), _) if array.len() == 1 => diagnostic.hint("leave the brackets away"),
-                (DeValue::Array(_) | DeValue::Table(_), _) | (_, None) => diagnostic,
-                (_, Some(written)) => diagnostic.hint(format!("put it in quotes: \"{written}\"")),
+                (DeValue::Array(_) | DeValue::Table(_), _) => diagnostic,
+                (_, Ok(_)) => diagnostic.hint(format!("put it in quotes: \"{written}\"")),
+                // Quotes alone would not help: say what would.
+                (_, Err(Wrong { hint, .. })) => Diagnostic { hint, ..diagnostic },
             }
         });
         return None;
@@ -373,6 +393,7 @@ fn as_list<'a>(
     what: &str,
     value: &'a Spanned<DeValue<'a>>,
     expected: &str,
+    repeats: Repeats,
     problems: &mut Problems,
 ) -> Option<&'a DeArray<'a>> {
     if let DeValue::Array(array) = value.get_ref() {
@@ -381,6 +402,11 @@ fn as_list<'a>(
     let written = short(&problems.text()[value.span()]);
     report_type(what, value, &format!("a list of {expected}"), problems, |diagnostic| {
         match (value.get_ref(), written) {
+            (DeValue::String(line), Some(_)) if repeats == Repeats::Allowed && line.contains(' ') => {
+                let words: Vec<_> = line.split_whitespace().map(|word| format!("{word:?}")).collect();
+                diagnostic
+                    .hint(format!("no shell splits it; write each word on its own: [{}]", words.join(", ")))
+            }
             (DeValue::Table(_), _) | (_, None) => diagnostic,
             (_, Some(written)) => diagnostic.hint(format!("put it in brackets: [{written}]")),
         }

@@ -75,6 +75,10 @@ pub(super) const FEATURE: Kind<Name> =
 pub(super) const PATH: Kind<PathBuf> =
     Kind { expected: "a path", plural: "paths", example: "\"some/path\"", parse: path };
 
+/// A patch of ours.
+pub(super) const PATCH: Kind<PathBuf> =
+    Kind { expected: "a path", plural: "paths", example: "\"some.patch\"", parse: patch };
+
 /// A folder of ours that may be the repository itself.
 pub(super) const PROJECT: Kind<PathBuf> =
     Kind { expected: "a folder", plural: "folders", example: "\"tests/kernels\"", parse: path_or_top };
@@ -158,7 +162,12 @@ fn commit(text: &str) -> Result<CommitId, Wrong> {
         }
         Ok(id) => Ok(id),
         Err(_) if text.is_empty() => Err(Wrong::new(code, "is empty", "expected 40 hexadecimal digits")),
-        Err(_) if !text.bytes().all(|b| b.is_ascii_hexdigit()) => {
+        Err(_) if text.len() >= 30 && text.bytes().all(|b| b.is_ascii_alphanumeric()) && !is_hex(text) => {
+            let stray = text.chars().find(|c| !c.is_ascii_hexdigit()).unwrap_or_default();
+            let label = format!("`{stray}` is not a hexadecimal digit");
+            Err(Wrong::new(code, "is not a commit id", label))
+        }
+        Err(_) if !is_hex(text) => {
             let wrong = Wrong::new(code, "is not a commit id", "expected 40 hexadecimal digits")
                 .note("a branch or a tag can move, and then two people build different things");
             Err(if is_revision(text) {
@@ -185,6 +194,10 @@ fn commit(text: &str) -> Result<CommitId, Wrong> {
     }
 }
 
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 /// Whether a text may be pasted into a command line between single quotes as a revision.
 fn is_revision(text: &str) -> bool {
     text.len() <= 100
@@ -195,6 +208,9 @@ fn is_revision(text: &str) -> bool {
 fn name(text: &str) -> Result<Name, Wrong> {
     Name::parse(text).map_err(|why| {
         let wrong = Wrong::new("bad-name", "is not a usable name", why);
+        if !text.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
+            return wrong;
+        }
         let usable: String = text
             .trim()
             .chars()
@@ -223,6 +239,13 @@ fn path(text: &str) -> Result<PathBuf, Wrong> {
         }
         path => Ok(path),
     }
+}
+
+fn patch(text: &str) -> Result<PathBuf, Wrong> {
+    path(text).map_err(|wrong| Wrong {
+        label: wrong.label.replace("the repository", "the folder of overlay files"),
+        ..wrong
+    })
 }
 
 fn path_or_top(text: &str) -> Result<PathBuf, Wrong> {
@@ -279,11 +302,7 @@ fn wrong_upstream_path(text: &str, why: PathError) -> Wrong {
 }
 
 fn upstream_glob(text: &str) -> Result<String, Wrong> {
-    let glob = glob(text)?;
-    if !pattern::has_wildcards(text) {
-        upstream_path(text)?;
-    }
-    Ok(glob)
+    if pattern::has_wildcards(text) { glob(text) } else { upstream_path(text).map(|_| text.to_owned()) }
 }
 
 fn glob(text: &str) -> Result<String, Wrong> {
@@ -335,12 +354,7 @@ fn regex(text: &str) -> Result<regex::bytes::Regex, Wrong> {
                 last.trim_start_matches("error: ").to_owned()
             }
         };
-        let wrong = Wrong::new("bad-regex", "is not a usable regular expression", escaped(&why));
-        if text.contains("(?=") || text.contains("(?!") || text.contains("(?<=") || text.contains("(?<!") {
-            wrong.note("look-ahead and look-behind are not supported")
-        } else {
-            wrong
-        }
+        Wrong::new("bad-regex", "is not a usable regular expression", escaped(&why))
     })
 }
 
@@ -471,7 +485,7 @@ pub(super) fn choice<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result
     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let wrong = Wrong::new(
         "unknown-word",
-        format!("is {}, which is not known here", quoted(text)),
+        format!("cannot be {}", quoted(text)),
         format!("expected one of {}", listed(&known)),
     );
     Err(match closest(text, known) {

@@ -122,7 +122,8 @@ impl<'a> Subject<'a> {
             by: None,
             notes: Vec::new(),
             delta: None,
-            lines: None,
+            against_base: None,
+            against_pin: None,
             blobs: Blobs { pin: pin.as_ref().map(id), ..Blobs::default() },
         };
         let on_pin = match &ours {
@@ -130,7 +131,7 @@ impl<'a> Subject<'a> {
             Ours::Change { on_pin, .. } => on_pin.as_ref().ok().copied(),
         };
         report.blobs.overlay = on_pin.flatten().map(id);
-        report.lines = on_pin.and_then(|ours| count_lines(pin.as_ref(), ours));
+        report.against_pin = on_pin.and_then(|ours| count_lines(pin.as_ref(), ours));
         let base = match self.base_content(path, upstream) {
             Ok(base) => base,
             Err(why) => {
@@ -151,6 +152,7 @@ impl<'a> Subject<'a> {
             Ours::Whole(content) => Some(*content),
             Ours::Change { on_base, .. } => on_base.as_ref().ok().copied(),
         };
+        report.against_base = on_base.and_then(|ours| count_lines(base.as_ref(), ours));
         report.delta = on_base.and_then(|ours| delta(path, base.as_ref(), ours, &mut report.notes));
         let history = match histories.of(self.base, path) {
             Ok(history) => history,

@@ -113,8 +113,10 @@ pub struct PathReport {
     pub notes: Vec<Note>,
     /// The overlay's change against the base; `None` if it cannot be told.
     pub delta: Option<Delta>,
-    /// Lines that the overlay adds to the pin's content and removes from it.
-    pub lines: Option<(usize, usize)>,
+    /// Lines that the overlay adds to the base's content and removes from it; `None` if it cannot be told.
+    pub against_base: Option<(usize, usize)>,
+    /// The same against the pin's content: what building with it changes.
+    pub against_pin: Option<(usize, usize)>,
     /// The contents that were compared: base, pin, overlay.
     pub blobs: Blobs,
 }

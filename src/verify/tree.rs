@@ -43,7 +43,9 @@ pub fn check(
         }
     };
     let (code, message) = match difference {
-        TreeDifference::Missing => ("tree-missing", format!("{shown} is missing in the tree; it should be {owner}")),
+        TreeDifference::Missing => {
+            ("tree-missing", format!("{shown} is missing in the tree; it should be {owner}"))
+        }
         TreeDifference::Extra => ("tree-extra", format!("{shown} is in the tree and should not be")),
         TreeDifference::Content => ("tree-content", format!("{shown} in the tree is not {owner}")),
         TreeDifference::Mode => ("tree-mode", format!("{shown} in the tree has another mode than {owner}")),

@@ -148,9 +148,16 @@ impl<'a, E> Work<'a, E> {
         match self.outcome(file)? {
             Ok(content) => self.note(file, content),
             Err(reasons) => {
-                let Some(path) = file.old_path().or(file.new_path()) else { return Ok(()) };
-                let rejection = |(patch_line, why)| Rejection { path: path.clone(), patch_line, why };
-                self.rejections.extend(reasons.into_iter().map(rejection));
+                for (patch_line, why) in reasons {
+                    let taken = matches!(why, Why::AlreadyExists | Why::AlreadyApplied | Why::CreatedTwice);
+                    let paths = if taken {
+                        [file.new_path(), file.old_path()]
+                    } else {
+                        [file.old_path(), file.new_path()]
+                    };
+                    let path = paths.into_iter().flatten().next().cloned();
+                    self.rejections.extend(path.map(|path| Rejection { path, patch_line, why }));
+                }
                 paths().for_each(|path| drop(self.states.insert(path.clone(), State::Refused)));
             }
         }
@@ -207,6 +214,12 @@ impl<'a, E> Work<'a, E> {
         Ok(match made {
             Ok(bytes) if file.kind == Kind::Delete && !bytes.is_empty() => {
                 refuse(line, Why::DeleteLeavesLines)
+            }
+            // A link's target ends at a zero byte, and there is no link to nothing.
+            Ok(bytes)
+                if file.kind != Kind::Delete && is_link(mode) && (bytes.is_empty() || bytes.contains(&0)) =>
+            {
+                refuse(line, Why::LinkTarget)
             }
             Ok(bytes) => Ok(Content { mode, bytes }),
             Err(reasons) => Err(reasons),

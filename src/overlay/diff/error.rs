@@ -28,12 +28,14 @@ pub enum ParseErrorWhy {
     EncodedMail,
     /// The diff of a merge (`diff --cc`).
     Combined,
-    /// `---` and `+++` lines that no hunk follows.
+    /// File names that no hunk follows, where one must.
     NoHunks,
     /// A part that changes nothing.
     ChangesNothing,
     /// A hunk that no file name precedes.
     HunkWithoutFile,
+    /// Git's header lines or binary data that no `diff --git` line precedes.
+    HeaderWithoutFile,
     /// A hunk header that cannot be read.
     HunkHeader,
     /// The patch ends inside a hunk.
@@ -96,6 +98,7 @@ impl fmt::Display for ParseErrorWhy {
             Self::NoHunks => "no hunk (`@@ -1,2 +1,2 @@`) follows these file names",
             Self::ChangesNothing => "this part changes nothing: it has no hunks, no mode, no rename",
             Self::HunkWithoutFile => "a hunk, but no file name stands before it",
+            Self::HeaderWithoutFile => "a part of a git diff, but no `diff --git` line stands before it",
             Self::HunkHeader => "a hunk header is `@@ -LINE,COUNT +LINE,COUNT @@`; this one cannot be read",
             Self::HunkTruncated => "the patch ends in the middle of a hunk",
             Self::HunkTooLong => "the hunk has more lines than its header says; the rest would be lost",

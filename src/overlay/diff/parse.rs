@@ -11,7 +11,8 @@ use super::binary::parse_binary;
 use super::error::{ParseError, ParseErrorWhy as Why};
 use super::header::{Strip, parse_git_header, parse_plain_header};
 use super::hunk::{parse_header, parse_hunk};
-use super::{Body, FilePatch, Kind, Patch};
+use super::{Body, FilePatch, IdPrefix, Kind, Patch};
+use crate::id::BlobId;
 
 /// A place in the patch: always at the start of a line.
 pub(super) struct Cursor {
@@ -114,6 +115,9 @@ fn next_file(
         if parse_header(line).is_some() {
             return Err(cursor.error(Why::HunkWithoutFile));
         }
+        if line == b"GIT binary patch\n" || is_git_line(line) {
+            return Err(cursor.error(Why::HeaderWithoutFile));
+        }
         if is_combined(line, cursor.next_line()) {
             return Err(cursor.error(Why::Combined));
         }
@@ -121,7 +125,8 @@ fn next_file(
             match parse_git_header(cursor, strip.count)? {
                 Some(file) => file,
                 // `git diff` writes a lone line for a file that only its time stamp touched.
-                None => continue,
+                None if is_after_lone_line(cursor.line()) => continue,
+                None => return Err(cursor.error(Why::NoHunks)),
             }
         } else if line.starts_with(b"--- ") && cursor.next_line().starts_with(b"+++ ") {
             parse_plain_header(cursor, strip)?
@@ -164,8 +169,8 @@ fn parse_body(cursor: &mut Cursor, mut file: FilePatch) -> Result<FilePatch, Par
     } else if is_binary_notice(cursor.line()) {
         cursor.advance();
         file.body = Body::BinaryOmitted;
-    } else if matches!(file.body, Body::Text(_)) {
-        // The header had `---` and `+++`.
+    } else if matches!(file.body, Body::Text(_)) || !is_unchanged(&file) {
+        // The header had `---` and `+++`, or ids that differ.
         return Err(cursor.error(Why::NoHunks));
     } else {
         let mode_changes = matches!((file.old_mode, file.new_mode), (Some(old), Some(new)) if old != new);
@@ -174,6 +179,28 @@ fn parse_body(cursor: &mut Cursor, mut file: FilePatch) -> Result<FilePatch, Par
         }
     }
     Ok(file)
+}
+
+/// Whether the ids of a part allow that it has no hunks: both the same, or empty and absent.
+fn is_unchanged(file: &FilePatch) -> bool {
+    let (Some(old), Some(new)) = (&file.old_id, &file.new_id) else { return true };
+    let nothing = |id: &IdPrefix| id.is_null() || id.names(BlobId::of(b""));
+    old == new || (nothing(old) && nothing(new))
+}
+
+/// What can follow a `diff --git` line that nothing belongs to.
+fn is_after_lone_line(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty() || line.starts_with(b"diff --git ") || line.starts_with(b"-- ")
+}
+
+/// A line of git's header as no prose has it.
+fn is_git_line(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    let modes = [&b"new file mode "[..], b"deleted file mode ", b"old mode ", b"new mode "];
+    let mode = modes.iter().find_map(|prefix| line.strip_prefix(*prefix));
+    let percent = line.strip_prefix(b"similarity index ").and_then(|rest| rest.strip_suffix(b"%"));
+    mode.is_some_and(|mode| mode.len() == 6 && mode.iter().all(u8::is_ascii_digit))
+        || percent.is_some_and(|percent| !percent.is_empty() && percent.iter().all(u8::is_ascii_digit))
 }
 
 fn is_binary_notice(line: &[u8]) -> bool {

@@ -8,7 +8,7 @@ use bstr::{BStr, BString};
 
 use super::hunk::Hunk;
 use super::image::{Anchors, Image};
-use crate::id::{BlobId, PathError, UpstreamPath};
+use crate::id::{BlobId, UpstreamPath};
 use crate::tree::Mode;
 
 /// A part of a patch that does not apply.
@@ -74,6 +74,8 @@ pub enum RejectWhy {
         /// After.
         new: Mode,
     },
+    /// The patch makes a symbolic link whose target is empty or has a zero byte.
+    LinkTarget,
     /// The patch moves a submodule. Submodules are pinned, not patched.
     Submodule,
     /// The patch changes a file and later renames it: `git apply` would lose the change.
@@ -104,8 +106,6 @@ pub enum RejectWhy {
         /// What the patch says.
         expected: BlobId,
     },
-    /// A path that cannot be in a tree.
-    Path(PathError),
 }
 
 /// The place at which most of a hunk's lines are.
@@ -290,6 +290,7 @@ impl fmt::Display for RejectWhy {
             Self::TypeChanges { old, new } => {
                 write!(f, "the patch makes {} of {} without deleting it first", kind(*new), kind(*old))
             }
+            Self::LinkTarget => f.write_str("the patch makes a symbolic link that leads nowhere: its target is empty or has a zero byte"),
             Self::Submodule => f.write_str("the patch moves a submodule; submodules are pinned, not patched"),
             Self::RenamedAfterEdit => f.write_str(
                 "the patch changes the file and then renames it, and the rename starts from the file as it was; make one diff of both",
@@ -306,7 +307,6 @@ impl fmt::Display for RejectWhy {
             Self::BinaryMakesOther { expected } => {
                 write!(f, "the binary patch does not make the content {} that it says", expected.short())
             }
-            Self::Path(why) => write!(f, "{why}"),
         }
     }
 }
