@@ -8,13 +8,13 @@ pub mod loaded;
 pub mod ninja;
 #[cfg(feature = "git")]
 pub mod own_files;
-pub mod process;
-pub mod reads;
-pub mod toolchain;
-// pub mod tree;
 #[cfg(feature = "git")]
 pub mod own_history;
+pub mod process;
+pub mod reads;
 #[cfg(feature = "git")]
 pub mod store;
+pub mod toolchain;
+pub mod tree;
 #[cfg(feature = "git")]
 pub mod workspace;

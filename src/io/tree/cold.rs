@@ -1,0 +1,249 @@
+//! A tree that is not there yet: written beside its place, then renamed into it.
+//!
+//! A run that is killed leaves only a folder beside the place, which the next run removes. Nothing is flushed
+//! to disk: after a power failure soon after the run, remove the tree and make it again (`verify` tells).
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
+use bstr::{BStr, ByteSlice};
+use rustix::fs::AtFlags;
+
+use super::attestation;
+use super::error::TreeError;
+use super::folder::{Root, Walker, create_at, stat_at};
+use super::letter_case;
+use super::lock::Lock;
+use super::state::{Header, Origin, Record, Stamp, Writer};
+use super::{Event, HOME, prepare_home};
+use crate::id::{BlobId, UpstreamPath};
+use crate::plan::{Found, Plan, Step, Wanted};
+use crate::tree::{Entry, Mode};
+use crate::upstream::Upstream;
+
+const THREADS: usize = 2;
+/// Paths that go to a writer together: neighbours, so that it stays in one folder.
+const BATCH: usize = 32;
+/// Batches that wait for a writer: bounds the memory.
+const AHEAD: usize = 4;
+
+/// A path with its content on the way to a writer.
+struct Load<'w> {
+    index: usize,
+    path: &'w UpstreamPath,
+    entry: Entry,
+    /// `None` for a submodule, which is an empty folder.
+    bytes: Option<Arc<[u8]>>,
+}
+
+/// All that is wanted, by path.
+pub(super) fn wanted_entries(wanted: &Wanted) -> Vec<(&UpstreamPath, Entry)> {
+    let kept = wanted.listing.iter().filter(|(path, _)| !wanted.changes.contains_key(*path));
+    let mut entries: Vec<_> = kept.map(|(path, entry)| (path, *entry)).collect();
+    let changed = wanted.changes.iter().filter_map(|(path, change)| Some((path, change.as_ref()?.entry())));
+    let listed = entries.len();
+    entries.extend(changed);
+    if entries.len() > listed {
+        entries.sort_unstable_by_key(|(path, _)| *path);
+    }
+    entries
+}
+
+/// The plan of making a tree.
+pub(super) fn plan(wanted: &Wanted) -> Plan {
+    let steps = wanted_entries(wanted).into_iter().map(|(path, entry)| Step {
+        path: path.clone(),
+        from: Found::Absent,
+        to: Some(entry),
+        keep: false,
+    });
+    Plan { steps: steps.collect(), ..Plan::default() }
+}
+
+/// Makes a tree; `None` if somebody else made it while this waited.
+pub(super) fn make(
+    dir: &Path,
+    wanted: &Wanted,
+    upstream: &dyn Upstream,
+    events: &mut dyn FnMut(Event),
+) -> Result<Option<Plan>, TreeError> {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(name) = dir.file_name().map(|name| name.as_bytes()) else {
+        return Err(TreeError::io("make", dir, std::io::Error::from(std::io::ErrorKind::InvalidInput)));
+    };
+    let parent = match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(parent).map_err(|error| TreeError::io("make the folder", parent, error))?;
+    let parent = Root::open(parent)?;
+    let beside = |suffix: &str| [b".", name, suffix.as_bytes()].concat();
+    let _lock = Lock::beside(&parent, beside(".overlaid-lock"), &mut || {
+        events(Event::Waiting { dir: dir.to_owned() });
+    })?;
+    let failed = |what| move |error| TreeError::io(what, dir, error);
+    if stat_at(&parent, name).map_err(failed("look at"))?.is_some() {
+        return Ok(None);
+    }
+    let temporary = beside(".overlaid-new");
+    remove_left_over(&parent, &temporary)?;
+    let made = write_beside(&parent, &temporary, wanted, upstream, events);
+    let renamed = made.and_then(|plan| {
+        rustix::fs::renameat(&parent, temporary.as_bytes(), &parent, name).map_err(failed("make"))?;
+        Ok(plan)
+    });
+    if renamed.is_err() {
+        // The first error is what matters; the next run removes what is left.
+        let _ = remove_left_over(&parent, &temporary);
+    }
+    renamed.map(Some)
+}
+
+/// Removes what a killed run left: a folder with our mark in it, or an empty one.
+fn remove_left_over(parent: &Root, name: &[u8]) -> Result<(), TreeError> {
+    let failed = |error| TreeError::io("remove", parent.at(name), error);
+    match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(rustix::io::Errno::NOTEMPTY | rustix::io::Errno::EXIST) => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let Some(left) = parent.inside(name)? else { return Ok(()) };
+    if left.inside(HOME)?.is_none() {
+        return Err(failed(rustix::io::Errno::NOTEMPTY));
+    }
+    // The mark goes last: a removal that is interrupted can be taken up.
+    for inner in left.names()?.iter().filter(|inner| *inner != HOME) {
+        left.remove_all(inner)?;
+    }
+    parent.remove_all(name)
+}
+
+fn write_beside(
+    parent: &Root,
+    temporary: &[u8],
+    wanted: &Wanted,
+    upstream: &dyn Upstream,
+    events: &mut dyn FnMut(Event),
+) -> Result<Plan, TreeError> {
+    let root = parent.make_inside(temporary)?;
+    let home = root.make_inside(HOME)?;
+    prepare_home(&home)?;
+    letter_case::check(&home, wanted)?;
+    let plan = plan(wanted);
+    let stamps = write_all(&root, &plan, wanted, upstream, events)?;
+    let header = Header::of(wanted, Origin::Made);
+    let mut state = Writer::new(&header);
+    for (step, stamp) in plan.steps.iter().zip(stamps) {
+        state.push(&step.path, &Record { entry: step.to, stamp });
+    }
+    attestation::write(&home, &attestation::render(wanted))?;
+    state.write(&home, false)?;
+    Ok(plan)
+}
+
+/// Reads contents here and writes them in other threads; gives the stamps in the order of the steps.
+fn write_all(
+    root: &Root,
+    plan: &Plan,
+    wanted: &Wanted,
+    upstream: &dyn Upstream,
+    events: &mut dyn FnMut(Event),
+) -> Result<Vec<Stamp>, TreeError> {
+    let (sender, receiver) = mpsc::sync_channel::<Vec<Load<'_>>>(AHEAD);
+    let receiver = Mutex::new(receiver);
+    let failed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> =
+            (0..THREADS).map(|_| scope.spawn(|| write_loads(root, &receiver, &failed))).collect();
+        let mut sent = Ok(());
+        for (number, batch) in plan.steps.chunks(BATCH).enumerate() {
+            let loads = batch.iter().enumerate().map(|(index, step)| {
+                let entry = step.to.unwrap_or(Entry { mode: Mode::Submodule, id: BlobId::of(b"") });
+                let bytes = content_of(wanted, upstream, &step.path, entry)?;
+                Ok(Load { index: number * BATCH + index, path: &step.path, entry, bytes })
+            });
+            match loads.collect::<Result<Vec<_>, TreeError>>() {
+                Ok(loads) => {
+                    // The writer's error is told below.
+                    if failed.load(Ordering::Relaxed) || sender.send(loads).is_err() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    sent = Err(error);
+                    break;
+                }
+            }
+            let done = (number * BATCH + batch.len()).min(plan.steps.len());
+            events(Event::Writing { done, total: plan.steps.len() });
+        }
+        drop(sender);
+        let mut stamps = vec![Stamp::NONE; plan.steps.len()];
+        for writer in writers {
+            match writer.join() {
+                Ok(written) => written?.into_iter().for_each(|(index, stamp)| stamps[index] = stamp),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        sent.map(|()| stamps)
+    })
+}
+
+/// The bytes of an entry; `None` for a submodule.
+fn content_of(
+    wanted: &Wanted,
+    upstream: &dyn Upstream,
+    path: &UpstreamPath,
+    entry: Entry,
+) -> Result<Option<Arc<[u8]>>, TreeError> {
+    if entry.mode == Mode::Submodule {
+        return Ok(None);
+    }
+    super::unchecked_content(wanted, upstream, path, entry).map(Some)
+}
+
+fn write_loads(
+    root: &Root,
+    receiver: &Mutex<mpsc::Receiver<Vec<Load<'_>>>>,
+    failed: &AtomicBool,
+) -> Result<Vec<(usize, Stamp)>, TreeError> {
+    let mut walker = Walker::new(root);
+    let mut stamps = Ok(Vec::new());
+    loop {
+        // Waits inside the lock: the other writer can only wait for the same.
+        let next = receiver.lock().ok().and_then(|receiver| receiver.recv().ok());
+        let Some(loads) = next else { return stamps };
+        for load in loads {
+            // After a failure loads are taken and dropped: nobody must wait for a writer that has gone.
+            let Ok(done) = &mut stamps else { break };
+            match write_load(root, &mut walker, &load) {
+                Ok(stamp) => done.push((load.index, stamp)),
+                Err(error) => {
+                    failed.store(true, Ordering::Relaxed);
+                    stamps = Err(error);
+                }
+            }
+        }
+    }
+}
+
+fn write_load(root: &Root, walker: &mut Walker<'_>, load: &Load<'_>) -> Result<Stamp, TreeError> {
+    let mut made = Vec::new();
+    let Some(bytes) = &load.bytes else {
+        root.make_folder(load.path.as_bytes(), &mut made)?;
+        return Ok(Stamp::NONE);
+    };
+    super::check_content(load.path, load.entry, bytes)?;
+    let (folder, name) = walker.make_parent(load.path, &mut made)?;
+    let name: &BStr = name;
+    let failed = |error| TreeError::io("write", root.at(load.path.as_bytes()), error);
+    let stat = match load.entry.mode {
+        Mode::Symlink => {
+            rustix::fs::symlinkat(&**bytes, folder, name.as_bytes()).map_err(failed)?;
+            rustix::fs::statat(folder, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
+        }
+        mode => create_at(folder, name, mode == Mode::Executable, bytes).and_then(rustix::fs::fstat),
+    };
+    Ok(Stamp::of(&stat.map_err(failed)?))
+}

@@ -1,0 +1,108 @@
+//! One run at a time on a tree. Runs on other trees do not wait.
+//!
+//! The kernel gives a lock back when its holder dies, so no lock is ever stale.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::error::TreeError;
+use super::folder::{Root, stat_at, unlink_at};
+
+/// How long to wait before saying so.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lock<'f> {
+    _file: OwnedFd,
+    /// The file to remove at the end; locks inside a tree stay.
+    temporary: Option<(&'f Root, Vec<u8>)>,
+}
+
+/// Who else may hold the lock at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// Nobody.
+    Exclusive,
+    /// Others that only read.
+    Shared,
+}
+
+impl<'f> Lock<'f> {
+    /// Waits for the lock of a tree that is there. `waiting` is called once if that takes more than a second.
+    pub(super) fn inside(
+        folder: &Root,
+        name: &str,
+        sharing: Sharing,
+        waiting: &mut dyn FnMut(),
+    ) -> Result<Self, TreeError> {
+        Ok(Self { _file: acquire(folder, name.as_bytes(), sharing, waiting)?, temporary: None })
+    }
+
+    /// Waits for the lock of a tree that is to be made; the lock file lies beside it and goes away again.
+    pub(super) fn beside(
+        folder: &'f Root,
+        name: Vec<u8>,
+        waiting: &mut dyn FnMut(),
+    ) -> Result<Self, TreeError> {
+        let file = acquire(folder, &name, Sharing::Exclusive, waiting)?;
+        Ok(Self { _file: file, temporary: Some((folder, name)) })
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        if let Some((folder, name)) = &self.temporary {
+            // Removed while it is still held; who waits for it sees that it is another file now.
+            let _ = unlink_at(folder, name);
+        }
+    }
+}
+
+fn acquire(
+    folder: &Root,
+    name: &[u8],
+    sharing: Sharing,
+    waiting: &mut dyn FnMut(),
+) -> Result<OwnedFd, TreeError> {
+    let operation = match sharing {
+        Sharing::Exclusive => FlockOperation::NonBlockingLockExclusive,
+        Sharing::Shared => FlockOperation::NonBlockingLockShared,
+    };
+    let failed = |error| TreeError::io("lock", folder.at(name), error);
+    let start = Instant::now();
+    let mut said = false;
+    loop {
+        let file = open(folder, name).map_err(failed)?;
+        match rustix::fs::flock(&file, operation) {
+            Ok(()) if is_still_there(&file, folder, name).map_err(failed)? => return Ok(file),
+            Ok(()) | Err(Errno::INTR) => continue,
+            Err(Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        if !said && start.elapsed() >= PATIENCE {
+            waiting();
+            said = true;
+        }
+        std::thread::sleep(Duration::from_millis(if said { 50 } else { 5 }));
+    }
+}
+
+/// Reading is enough for a lock, so that a tree on a read-only file system can be looked at.
+fn open(folder: &Root, name: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match rustix::fs::openat(folder, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) => {
+            rustix::fs::openat(folder, name, flags | OFlags::CREATE, Mode::from_raw_mode(0o666))
+        }
+        opened => opened,
+    }
+}
+
+fn is_still_there(file: &OwnedFd, folder: &Root, name: &[u8]) -> Result<bool, Errno> {
+    let held = rustix::fs::fstat(file)?;
+    Ok(stat_at(folder, name)?.is_some_and(|there| there.st_ino == held.st_ino && there.st_dev == held.st_dev))
+}

@@ -1,0 +1,451 @@
+//! All steps of a plan, or none.
+//!
+//! 1. New contents are written into `.overlaid/stage`. A failure here changes nothing.
+//! 2. The journal is written. A killed run is finished by the next one from here on.
+//! 3. What is in the way is moved to `.overlaid/undo` (or `.overlaid/kept`, if it is somebody's), what is
+//!    replaced gets a second name there, and the new contents are renamed into their places.
+//! 4. The state is written, the journal removed, and the originals with it.
+//!
+//! A failure in 3 or 4 turns the journal round and takes all steps back: the originals are renamed into their
+//! places, same inodes, same times. If that is interrupted, too, the next run does it.
+//!
+//! New contents, journal and state are flushed to disk before the step that relies on them, so the same holds
+//! when the power fails, on file systems that keep the order of renames.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bstr::{BString, ByteSlice};
+use rustix::fs::{AtFlags, RenameFlags, Timestamps};
+use rustix::io::Errno;
+
+use super::error::TreeError;
+use super::folder::{Root, Walker, Way, create_at, split, stat_at, unlink_at};
+use super::journal::{Journal, KEPT, kept_path};
+use super::state::{Stamp, timespec};
+use super::survey::{clears, look_at};
+use crate::id::UpstreamPath;
+use crate::plan::{Action, Found};
+use crate::tree::{Entry, Mode};
+
+const STAGE: &str = "stage";
+const UNDO: &str = "undo";
+
+/// Up to this many new files are flushed one by one; beyond it the whole file system is, once.
+const FLUSH_EACH: usize = 64;
+
+/// Gives the content of an entry that is to be written.
+pub(super) type ContentOf<'c> = dyn FnMut(&UpstreamPath, Entry) -> Result<Arc<[u8]>, TreeError> + 'c;
+
+/// A run on a tree whose journal is written, or is about to be.
+#[derive(Debug)]
+pub(super) struct Transaction<'r> {
+    root: &'r Root,
+    home: &'r Root,
+    stage: Root,
+    undo: Root,
+    pub(super) journal: Journal,
+    /// What stood at each path when it was looked at; `None` when this finishes an earlier run.
+    expected: Option<Vec<Option<Stamp>>>,
+    /// The stamps of the new contents, as they were staged.
+    staged: Vec<Option<Stamp>>,
+    /// Folders that had to be made.
+    made: Vec<BString>,
+}
+
+impl<'r> Transaction<'r> {
+    /// Stages the new contents. Nothing of the tree changes.
+    pub(super) fn stage(
+        root: &'r Root,
+        home: &'r Root,
+        journal: Journal,
+        expected: Vec<Option<Stamp>>,
+        content: &mut ContentOf<'_>,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Self, TreeError> {
+        discard(home)?;
+        let (stage, undo) = (home.make_inside(STAGE)?, home.make_inside(UNDO)?);
+        let mut staged = Vec::with_capacity(journal.steps.len());
+        let to_write = journal.steps.iter().filter(|step| is_content(step.to)).count();
+        let mut written = 0;
+        for (index, (step, old)) in journal.steps.iter().zip(&expected).enumerate() {
+            let Some(to) = step.to.filter(|_| is_content(step.to)) else {
+                staged.push(None);
+                continue;
+            };
+            let bytes = content(&step.path, to)?;
+            let failed = |error| TreeError::io("write", root.at(step.path.as_bytes()), error);
+            let name = index.to_string();
+            match to.mode {
+                Mode::Symlink => rustix::fs::symlinkat(&*bytes, &stage, name.as_str()).map_err(failed)?,
+                _ => {
+                    let file =
+                        create_at(&stage, &name, to.mode == Mode::Executable, &bytes).map_err(failed)?;
+                    if to_write <= FLUSH_EACH {
+                        rustix::fs::fsync(&file).map_err(failed)?;
+                    }
+                }
+            }
+            let keep_time = step.action() == Action::Chmod;
+            let stamp = set_time(&stage, &name, old.as_ref(), keep_time).map_err(failed)?;
+            staged.push(Some(stamp));
+            written += 1;
+            progress(written);
+        }
+        if to_write > FLUSH_EACH {
+            flush_all(&stage)?;
+        }
+        Ok(Self { root, home, stage, undo, journal, expected: Some(expected), staged, made: Vec::new() })
+    }
+
+    /// Takes up a run that was interrupted.
+    pub(super) fn take_up(root: &'r Root, home: &'r Root, journal: Journal) -> Result<Self, TreeError> {
+        let (stage, undo) = (home.make_inside(STAGE)?, home.make_inside(UNDO)?);
+        let staged = vec![None; journal.steps.len()];
+        Ok(Self { root, home, stage, undo, journal, expected: None, staged, made: Vec::new() })
+    }
+
+    /// Does all steps that are not done yet.
+    pub(super) fn forward(&mut self) -> Result<(), TreeError> {
+        for index in (0..self.journal.steps.len()).rev() {
+            if clears(&self.journal.steps[index]) {
+                self.clear(index)?;
+            }
+        }
+        for folder in &self.journal.emptied {
+            remove_if_empty(self.root, folder.as_ref())?;
+        }
+        for index in 0..self.journal.steps.len() {
+            self.put(index)?;
+        }
+        Ok(())
+    }
+
+    /// Takes back all steps that are done.
+    pub(super) fn backward(&mut self) -> Result<(), TreeError> {
+        for index in (0..self.journal.steps.len()).rev() {
+            self.take_back(index)?;
+        }
+        while let Some(folder) = self.made.pop() {
+            remove_if_empty(self.root, folder.as_ref())?;
+        }
+        for index in 0..self.journal.steps.len() {
+            if clears(&self.journal.steps[index]) {
+                self.bring_back(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stamp of a path after its step, if what is there is what was staged.
+    pub(super) fn stamp_after(&self, index: usize) -> Result<Option<Stamp>, TreeError> {
+        let step = &self.journal.steps[index];
+        let Some(to) = step.to else { return Ok(None) };
+        if self.expected.is_none() {
+            let (found, stamp) = look_at(self.root, &mut Walker::new(self.root), &step.path, |_, _| None)?;
+            return Ok(stamp.filter(|_| found == Found::Entry(to)));
+        }
+        let stamp = self.root.stat(&step.path)?.map(|stat| Stamp::of(&stat));
+        let staged = self.staged[index];
+        Ok(stamp.filter(|stamp| staged.is_some_and(|staged| staged.same_file(stamp))))
+    }
+
+    /// Moves aside what somebody put, after the run was interrupted, where the rest of it will write.
+    /// Gives the paths with where their content is now.
+    pub(super) fn protect(&self, back: bool) -> Result<Vec<(UpstreamPath, BString)>, TreeError> {
+        let mut kept = Vec::new();
+        let mut number = None;
+        for (index, step) in self.journal.steps.iter().enumerate() {
+            let moved = self.aside_exists(index)?;
+            let put = is_content(step.to) && !exists(&self.stage, index)?;
+            let is_pending = match step.to {
+                _ if back => moved || put,
+                Some(_) => is_content(step.to) && !put,
+                None => !moved,
+            };
+            if !is_pending {
+                continue;
+            }
+            let (found, _) = look_at(self.root, &mut Walker::new(self.root), &step.path, |_, _| None)?;
+            let is_known = match &found {
+                Found::Absent | Found::Behind { .. } => true,
+                Found::Entry(entry) => step.from == found || step.to == Some(*entry),
+                Found::Folder if self.journal.emptied.iter().any(|f| f == step.path.as_bytes()) => true,
+                Found::Folder => step.from == Found::Folder && !moved,
+                Found::Special(_) => matches!(step.from, Found::Special(_)) && !moved,
+            };
+            if !is_known {
+                let number = match number {
+                    Some(number) => number,
+                    None => *number.insert(next_kept(self.home)?.max(self.journal.kept_end())),
+                };
+                kept.push((step.path.clone(), self.keep(&step.path, number)?));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Moves what is at a path into `kept/<number>`.
+    fn keep(&self, path: &UpstreamPath, number: u32) -> Result<BString, TreeError> {
+        let aside = kept_path(path.as_bytes(), number);
+        let (folder, name) = split(aside.as_ref());
+        let folder = self.home.make_folder(folder, &mut Vec::new())?;
+        if let (Way::Open(parent), old) = self.root.parent(path)? {
+            rustix::fs::renameat(&parent, old.as_bytes(), &folder, name.as_bytes())
+                .map_err(|error| TreeError::io("move", self.root.at(path.as_bytes()), error))?;
+        }
+        Ok(aside)
+    }
+
+    /// Takes away what is at a path, into `undo` or, if it is somebody's, into `kept`.
+    fn clear(&mut self, index: usize) -> Result<(), TreeError> {
+        let step = &self.journal.steps[index];
+        let failed = |error| TreeError::io("remove", self.root.at(step.path.as_bytes()), error);
+        if step.from == Found::Absent {
+            return Ok(());
+        }
+        if step.from == Found::Folder && !step.keep {
+            return remove_if_empty(self.root, step.path.as_bytes());
+        }
+        if self.aside_exists(index)? {
+            return Ok(());
+        }
+        let (Way::Open(folder), name) = self.root.parent(&step.path)? else { return Ok(()) };
+        let Some(stat) = stat_at(&folder, name).map_err(failed)? else { return Ok(()) };
+        self.check(index, &Stamp::of(&stat))?;
+        let (aside, aside_name) = self.aside(index)?;
+        rustix::fs::renameat(&folder, name.as_bytes(), &aside, aside_name.as_bytes()).map_err(failed)?;
+        // Looked at again: it can have been replaced between the look and the rename.
+        match stat_at(&aside, &aside_name).map_err(failed)? {
+            Some(stat) => self.check(index, &Stamp::of(&stat)),
+            None => Ok(()),
+        }
+    }
+
+    /// Renames the new content of a path into its place.
+    fn put(&mut self, index: usize) -> Result<(), TreeError> {
+        let step = &self.journal.steps[index];
+        let failed = |error| TreeError::io("write", self.root.at(step.path.as_bytes()), error);
+        match step.to {
+            None => return Ok(()),
+            Some(Entry { mode: Mode::Submodule, .. }) => {
+                let path = step.path.clone();
+                self.root.make_folder(path.as_bytes(), &mut self.made)?;
+                return Ok(());
+            }
+            Some(_) if !exists(&self.stage, index)? => return Ok(()),
+            Some(_) => {}
+        }
+        let (parent, name) = split(step.path.as_bytes());
+        let folder = self.root.make_folder(parent, &mut self.made)?;
+        let replaces = matches!(step.from, Found::Entry(_)) && !step.keep;
+        if replaces && !exists(&self.undo, index)? {
+            self.give_second_name(index, &folder, name.as_bytes())?;
+        }
+        let staged = index.to_string();
+        let is_free = self.expected.is_none() || replaces;
+        if is_free {
+            return rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes()).map_err(failed);
+        }
+        // Where nothing was, nothing may be overwritten.
+        let flags = RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(&self.stage, &staged, &folder, name.as_bytes(), flags) {
+            Err(Errno::EXIST) => Err(TreeError::Raced { path: step.path.clone() }),
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                if stat_at(&folder, name).map_err(failed)?.is_some() {
+                    return Err(TreeError::Raced { path: step.path.clone() });
+                }
+                rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes()).map_err(failed)
+            }
+            result => result.map_err(failed),
+        }
+    }
+
+    /// Keeps the original of a path that is about to be replaced, under a second name, so that the path is
+    /// never without content.
+    fn give_second_name(&self, index: usize, folder: &OwnedFd, name: &[u8]) -> Result<(), TreeError> {
+        let failed =
+            |error| TreeError::io("write", self.root.at(self.journal.steps[index].path.as_bytes()), error);
+        let second = index.to_string();
+        match rustix::fs::linkat(folder, name, &self.undo, second.as_str(), AtFlags::empty()) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Ok(()),
+            // No hard links here, or none to this file: then by a rename.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS | Errno::ACCESS) => {
+                rustix::fs::renameat(folder, name, &self.undo, second.as_str()).map_err(failed)?;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        match stat_at(&self.undo, &second).map_err(failed)? {
+            Some(stat) => self.check(index, &Stamp::of(&stat)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the new content of a path away again.
+    fn take_back(&mut self, index: usize) -> Result<(), TreeError> {
+        let step = &self.journal.steps[index];
+        let failed = |error| TreeError::io("restore", self.root.at(step.path.as_bytes()), error);
+        if !is_content(step.to) {
+            return Ok(());
+        }
+        let was_put = !exists(&self.stage, index)?;
+        let is_replaced = matches!(step.from, Found::Entry(_)) && !clears(step);
+        if is_replaced && exists(&self.undo, index)? {
+            let (parent, name) = split(step.path.as_bytes());
+            let folder = self.root.make_folder(parent, &mut Vec::new())?;
+            return rustix::fs::renameat(&self.undo, index.to_string(), &folder, name.as_bytes())
+                .map_err(failed);
+        }
+        if was_put && !is_replaced {
+            let (found, _) = look_at(self.root, &mut Walker::new(self.root), &step.path, |_, _| None)?;
+            // What somebody put there since is not ours to remove.
+            if found == step.to.map_or(Found::Absent, Found::Entry)
+                && let (Way::Open(folder), name) = self.root.parent(&step.path)?
+            {
+                return unlink_at(folder, name).map_err(failed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Renames what was moved aside back into its place.
+    fn bring_back(&mut self, index: usize) -> Result<(), TreeError> {
+        let step = &self.journal.steps[index];
+        let failed = |error| TreeError::io("restore", self.root.at(step.path.as_bytes()), error);
+        if step.from == Found::Absent || !self.aside_exists(index)? {
+            return Ok(());
+        }
+        let (aside, aside_name) = self.aside(index)?;
+        let (parent, name) = split(step.path.as_bytes());
+        let folder = self.root.make_folder(parent, &mut Vec::new())?;
+        rustix::fs::renameat(&aside, aside_name.as_bytes(), &folder, name.as_bytes()).map_err(failed)
+    }
+
+    /// Where the original of a path goes.
+    fn aside(&self, index: usize) -> Result<(OwnedFd, BString), TreeError> {
+        let step = &self.journal.steps[index];
+        if !step.keep {
+            let undo = self.undo.as_fd().try_clone_to_owned();
+            let undo = undo.map_err(|error| TreeError::io("open", self.undo.path(), error))?;
+            return Ok((undo, index.to_string().into()));
+        }
+        let aside = self.journal.kept_path(index);
+        let (folder, name) = split(aside.as_ref());
+        Ok((self.home.make_folder(folder, &mut Vec::new())?, name.into()))
+    }
+
+    fn aside_exists(&self, index: usize) -> Result<bool, TreeError> {
+        let step = &self.journal.steps[index];
+        if !step.keep {
+            return exists(&self.undo, index);
+        }
+        let aside = self.journal.kept_path(index);
+        let (folder, name) = split(aside.as_ref());
+        match self.home.folder(folder)? {
+            Way::Open(folder) => Ok(stat_at(folder, name)
+                .map_err(|error| TreeError::io("look at", self.home.at(&aside), error))?
+                .is_some()),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether what is moved or replaced is still what was looked at.
+    fn check(&self, index: usize, now: &Stamp) -> Result<(), TreeError> {
+        let expected = self.expected.as_ref().and_then(|expected| expected[index].as_ref());
+        match expected {
+            Some(expected) if !expected.same_file(now) => {
+                Err(TreeError::Raced { path: self.journal.steps[index].path.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Removes what an earlier run staged or kept for undoing; only right when no journal is there.
+pub(super) fn discard(home: &Root) -> Result<(), TreeError> {
+    home.remove_all(STAGE)?;
+    home.remove_all(UNDO)
+}
+
+/// Removes the folders in `kept` that a run made, after all that was in them has been brought back.
+pub(super) fn discard_kept(home: &Root, journal: &Journal) -> Result<(), TreeError> {
+    let Some(kept) = home.inside(KEPT)? else { return Ok(()) };
+    for (index, _) in journal.steps.iter().enumerate().filter(|(_, step)| step.keep) {
+        let path = journal.kept_path(index);
+        let number = path.split_str("/").nth(1).unwrap_or_default();
+        kept.remove_all(number)?;
+    }
+    Ok(())
+}
+
+/// The first number that no folder in `kept` has.
+pub(super) fn next_kept(home: &Root) -> Result<u32, TreeError> {
+    let Some(kept) = home.inside(KEPT)? else { return Ok(1) };
+    let numbers = kept.names()?.into_iter().filter_map(|name| name.to_str().ok()?.parse::<u32>().ok());
+    Ok(numbers.max().unwrap_or(0).saturating_add(1))
+}
+
+fn is_content(entry: Option<Entry>) -> bool {
+    entry.is_some_and(|entry| entry.mode != Mode::Submodule)
+}
+
+fn exists(folder: &Root, index: usize) -> Result<bool, TreeError> {
+    let name = index.to_string();
+    let stat = stat_at(folder, &name).map_err(|error| TreeError::io("look at", folder.at(&name), error))?;
+    Ok(stat.is_some())
+}
+
+fn remove_if_empty(root: &Root, path: &bstr::BStr) -> Result<(), TreeError> {
+    let (parent, name) = split(path);
+    let Way::Open(folder) = root.folder(parent)? else { return Ok(()) };
+    match rustix::fs::unlinkat(folder, name.as_bytes(), AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(()),
+        Err(error) => Err(TreeError::io("remove", root.at(path), error)),
+    }
+}
+
+/// Gives new content its time: now, by the precise clock (the file system's own may lag behind that of a
+/// build output that was just written), and later than what was there, so that every build tool sees it.
+fn set_time(stage: &Root, name: &str, old: Option<&Stamp>, keep: bool) -> Result<Stamp, Errno> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let old = old.map(|old| old.mtime);
+    let set = |time: i64| {
+        let time = timespec(time);
+        let times = Timestamps { last_access: time, last_modification: time };
+        rustix::fs::utimensat(stage, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        stat_at(stage, name)?.map(|stat| Stamp::of(&stat)).ok_or(Errno::NOENT)
+    };
+    if let (true, Some(old)) = (keep, old) {
+        return set(old);
+    }
+    // Some file systems keep times to the second, or to two.
+    let mut stamp = set(now.max(old.map_or(i64::MIN, |old| old.saturating_add(1))))?;
+    for more in [1_000_000, 1_000_000_000, 2_000_000_000] {
+        match old {
+            Some(old) if stamp.mtime <= old => stamp = set(old.saturating_add(more))?,
+            _ => break,
+        }
+    }
+    Ok(stamp)
+}
+
+#[cfg(target_os = "linux")]
+fn flush_all(folder: &Root) -> Result<(), TreeError> {
+    rustix::fs::openat(folder, c".", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty())
+        .and_then(rustix::fs::syncfs)
+        .map_err(|error| TreeError::io("flush", folder.path(), error))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn flush_all(folder: &Root) -> Result<(), TreeError> {
+    for name in folder.names()? {
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW;
+        if let Ok(file) = rustix::fs::openat(folder, name.as_bytes(), flags, rustix::fs::Mode::empty()) {
+            rustix::fs::fsync(file).map_err(|error| TreeError::io("flush", folder.at(&name), error))?;
+        }
+    }
+    Ok(())
+}
