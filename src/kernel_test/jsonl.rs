@@ -279,14 +279,13 @@ impl Reading {
         let Reading { slots, problems, mut notes, announces, .. } = self;
         let Process { ref end, millis } = process;
         let clean = matches!(end, End::Exit { status: 0 });
-        let open = slots.iter().filter(|slot| slot.open && !(clean && !slot.results.is_empty())).count();
+        let open = slots.iter().filter(|slot| slot.is_cut_short(clean)).count();
         let mut cells = Vec::with_capacity(slots.len() + 1);
         for slot in slots {
             if slot.results.len() > 1 && slot.results.iter().any(|result| result.fill.is_none()) {
                 notes.push(format!("{} has several results in one run", slot.case));
             }
-            let blamed = slot.open && !(clean && !slot.results.is_empty());
-            let outcome = if blamed { Some(open_outcome(end, open)) } else { None };
+            let outcome = slot.is_cut_short(clean).then(|| open_outcome(end, open));
             cells.push(slot.into_cell(outcome, millis));
         }
         let run = if cells.is_empty() && problems.is_empty() {
@@ -318,6 +317,12 @@ fn open_outcome(end: &End, open: usize) -> CellOutcome {
 }
 
 impl Slot {
+    /// Whether the process ended while it ran the case. `clean`: it ended with status 0, so that a case with
+    /// a result for each fill is done.
+    fn is_cut_short(&self, clean: bool) -> bool {
+        self.open && (self.results.is_empty() || !clean)
+    }
+
     fn into_cell(self, ended: Option<CellOutcome>, millis: u64) -> Cell {
         let Slot { case, compile_only, mut results, .. } = self;
         let outcome = match ended {

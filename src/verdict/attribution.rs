@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::compare::{CaseCompared, Compared, missing_seeds};
 use super::mark::{Blocker, Mark, Tri};
 use super::proof::CellId;
+use crate::kernel_test::CaseKey;
 use crate::kernel_test::repeats::repeats_needed;
 
 /// The most runs that are asked for to rule out luck.
@@ -18,15 +19,21 @@ pub(super) struct Attribution {
     pub holds: Tri,
     /// How many runs must pass before the case is taken to be mended.
     pub runs_needed: u32,
-    /// Why it is not known.
-    pub blocker: Option<Blocker>,
+    /// Why it is not known; empty if it is.
+    pub blockers: Vec<Blocker>,
 }
 
 /// All attributions at the witness.
 pub(super) fn attribute(witness: &Compared) -> BTreeMap<CellId, Attribution> {
     let mut all = BTreeMap::new();
     for (test, compared) in witness {
+        let has_cases = compared.cases.keys().any(|case| !case.is_pseudo());
         for (case, sides) in &compared.cases {
+            // Behind a build that fails, starting is no case of its own beside the test's cases.
+            let behind = matches!(sides.without.mark, Mark::Behind);
+            if behind && has_cases && *case == CaseKey::run() {
+                continue;
+            }
             let id = CellId { test: test.clone(), case: case.clone() };
             all.insert(id, attribute_case(sides));
         }
@@ -36,25 +43,30 @@ pub(super) fn attribute(witness: &Compared) -> BTreeMap<CellId, Attribution> {
 
 fn attribute_case(case: &CaseCompared) -> Attribution {
     if let (Mark::Measured, Mark::Measured) = (&case.without.mark, &case.with.mark) {
-        return Attribution { holds: case.relation.fixed, runs_needed: 1, blocker: None };
+        return Attribution { holds: case.relation.fixed, runs_needed: 1, blockers: Vec::new() };
     }
-    let runs_needed = repeats_needed(case.without.rate());
+    let rate = case.without.rate();
+    let runs_needed = repeats_needed(rate);
     let (fails, passes) = (case.without.fails(), case.with.passes());
-    let holds = fails.min(passes);
-    let blocker = match holds {
-        Tri::No => None,
-        Tri::Maybe => match (&case.without.mark, &case.with.mark) {
-            (Mark::Unknown(blocker), _) if fails == Tri::Maybe => Some(blocker.clone()),
-            (_, Mark::Unknown(blocker)) => Some(blocker.clone()),
-            _ => None,
-        },
-        Tri::Yes if case.with.runs < runs_needed => {
-            Some(too_few(case.with.runs, runs_needed, case.without.rate(), [&[], &case.with.seeds]))
+    let mut blockers = Vec::new();
+    match fails.min(passes) {
+        Tri::No => {}
+        Tri::Maybe => {
+            let open = [(fails, &case.without), (passes, &case.with)];
+            for (_, side) in open.into_iter().filter(|(tri, _)| *tri == Tri::Maybe) {
+                blockers.push(match &side.mark {
+                    Mark::Unknown(blocker) => blocker.clone(),
+                    _ => Blocker::new("not-known", "not known"),
+                });
+            }
         }
-        Tri::Yes => None,
-    };
-    let holds = if blocker.is_some() { holds.min(Tri::Maybe) } else { holds };
-    Attribution { holds, runs_needed, blocker }
+        Tri::Yes if case.with.runs < runs_needed => {
+            blockers.push(too_few(case.with.runs, runs_needed, rate, [&[], &case.with.seeds]));
+        }
+        Tri::Yes => {}
+    }
+    let holds = if blockers.is_empty() { fails.min(passes) } else { Tri::Maybe };
+    Attribution { holds, runs_needed, blockers }
 }
 
 /// So few passes that they may be luck. `seeds_run`: without and with; empty: no more runs wanted on that side.

@@ -50,12 +50,13 @@ pub fn decide_together(members: &[&Decision], tests: &[Linked], pin: &Place) -> 
     let droppable = members.iter().filter(|member| member.verdict == Verdict::Droppable);
     for (id, needed) in droppable.flat_map(|member| &member.runs_needed) {
         let test = compared.get(&id.test);
-        let built = test.is_some_and(|test| test.inputs == Inputs::Differ);
+        let is_built = test.is_some_and(|test| test.inputs == Inputs::Differ);
         let passes = test.and_then(|test| test.cases.get(&id.case)).is_some_and(|case| {
             let enough = case.without.runs >= *needed || matches!(case.without.mark, Mark::Measured);
             case.without.passes() == Tri::Yes && enough
         });
-        if !(built && passes) && !open.contains(id) {
+        let known = is_built && passes;
+        if !known && !open.contains(id) {
             open.push(id.clone());
         }
     }

@@ -20,3 +20,6 @@ mod words;
 pub use decision::{CellRow, CellView, Decision, Exit, Reason, Verdict, Want, Which};
 pub use proof::{CellId, Linked, Obstacle, Pair, Place, Proof, Ran, State, Witness};
 pub use table::decide;
+
+#[cfg(test)]
+mod tests;

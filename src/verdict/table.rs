@@ -236,13 +236,10 @@ impl Known {
             // Whether the overlay is there for it does not matter where it passes on both sides, if there
             // are cases that it is surely there for.
             let passes = self.pin_case(id).is_some_and(|case| case.without.passes() == Tri::Yes);
-            let blocker = attribution.blocker.clone();
             if attributed.is_empty() || !passes {
-                open.push(
-                    id,
-                    Spot::Witness,
-                    blocker.unwrap_or_else(|| Blocker::new("not-known", "not known")),
-                );
+                for blocker in &attribution.blockers {
+                    open.push(id, Spot::Witness, blocker.clone());
+                }
             }
         }
         if open.count() > 0 || self.device_cases_skipped(proof, open) {
