@@ -6,4 +6,5 @@ mod support;
 
 mod diff;
 mod manifest;
+mod status;
 mod store;

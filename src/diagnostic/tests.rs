@@ -75,7 +75,11 @@ fn foreign_text_cannot_steer_the_terminal() {
         // Colours are escape sequences, too; all of ours end in `m`, and none of theirs is left.
         for sequence in shown.split('\u{1b}').skip(1) {
             assert!(own == 1 && sequence.starts_with('['), "{shown:?}");
-            assert!(sequence.trim_start_matches(|c: char| c == '[' || c == ';' || c.is_ascii_digit()).starts_with('m'));
+            assert!(
+                sequence
+                    .trim_start_matches(|c: char| c == '[' || c == ';' || c.is_ascii_digit())
+                    .starts_with('m')
+            );
         }
         assert!(!shown.contains(['\u{7}', '\u{9b}', '\u{202e}', '\u{200b}', '\u{2066}', '\r']), "{shown:?}");
     }

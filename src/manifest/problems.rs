@@ -52,6 +52,9 @@ impl Problems {
 
     /// Something that is written is wrong.
     pub fn report(&mut self, diagnostic: Diagnostic) {
+        if self.is_full() {
+            return self.push(diagnostic);
+        }
         let is_broken = |place: &Place| {
             self.broken.iter().any(|line| line.start <= place.span.start && place.span.start <= line.end)
         };

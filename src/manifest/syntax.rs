@@ -2,7 +2,6 @@
 //!
 //! Decides nothing about keys.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -30,13 +29,16 @@ pub(super) fn parse<'a>(text: &'a str, problems: &mut Problems) -> Spanned<DeTab
     } else {
         (Spanned::new(0..0, DeTable::new()), vec![first])
     };
-    let mut errors: Vec<Complaint> = errors.iter().map(|error| Complaint::of(text, error)).collect();
-    errors.sort_by_key(|error| error.span.start);
-    let mut lines: BTreeSet<usize> = BTreeSet::new();
-    for error in errors {
+    let mut errors: Vec<(usize, toml::de::Error)> =
+        errors.into_iter().map(|error| (error.span().map_or(0, |span| span.start), error)).collect();
+    errors.sort_by_key(|(start, _)| *start);
+    let mut line_end = None;
+    for (start, error) in errors {
         // What follows on one line is mostly an echo of the first.
-        if lines.insert(error.line.start) {
-            report(text, &error, problems);
+        if line_end.is_none_or(|end| start > end) {
+            let complaint = Complaint::of(text, &error);
+            line_end = Some(complaint.line.end);
+            report(text, &complaint, problems);
         }
     }
     table
@@ -134,7 +136,9 @@ fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
     let is_header = line.starts_with('[');
     let mut diagnostic = Diagnostic::error("syntax", format!("{} is there twice", quoted(key)))
         .at(problems.place(error.span.clone(), "again"));
-    if let Some(first) = first_of(text, key, line, error.line.start) {
+    if !problems.is_full()
+        && let Some(first) = first_of(text, key, line, error.line.start)
+    {
         diagnostic = diagnostic.and(problems.place(first, "first here"));
     }
     let diagnostic = diagnostic.hint(match (is_header, LISTS.contains(&key)) {

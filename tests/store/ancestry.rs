@@ -8,7 +8,7 @@ use overlaid::io::store::Store;
 use overlaid::upstream::{Upstream, UpstreamError};
 
 use super::git::{Scratch, commit, git, git_with, linear, path};
-use super::history::generate;
+use super::history::{GRAPHS, Generated, generate};
 
 /// For each commit, itself and what it descends from.
 pub fn ancestors(parents: &[Vec<usize>]) -> Vec<BTreeSet<usize>> {
@@ -27,44 +27,51 @@ pub fn ancestors(parents: &[Vec<usize>]) -> Vec<BTreeSet<usize>> {
 fn ancestors_and_merge_bases_of_all_pairs() {
     let scratch = Scratch::new();
     let mut several = 0;
-    for seed in 0..120 {
-        let dir = scratch.join(&seed.to_string());
-        std::fs::create_dir(&dir).unwrap();
-        let generated = generate(&dir, seed);
-        let ancestors = ancestors(&generated.parents);
+    for (index, graph) in (0_u64..).zip(GRAPHS) {
+        let dir = scratch.join(&index.to_string());
+        let all = generate(&dir, index * 1000..index * 1000 + 30, graph);
         let store = Store::at(&dir).unwrap();
-        let id = |number: usize| generated.commits[number];
-        let count = generated.commits.len();
-        for a in 0..count {
-            for b in 0..count {
-                let expected = ancestors[b].contains(&a);
-                assert_eq!(store.is_ancestor(id(a), id(b)).unwrap(), expected, "seed {seed}: {a} {b}");
-                let common: Vec<usize> = ancestors[a].intersection(&ancestors[b]).copied().collect();
-                let best: Vec<usize> = common
-                    .iter()
-                    .copied()
-                    .filter(|&one| {
-                        !common.iter().any(|&other| other != one && ancestors[other].contains(&one))
-                    })
-                    .collect();
-                several += usize::from(best.len() > 1);
-                let ours = store.merge_base(id(a), id(b)).unwrap();
-                assert_eq!(ours.is_none(), best.is_empty(), "seed {seed}: {a} {b}");
-                assert!(
-                    ours.is_none_or(|ours| best.iter().any(|&best| id(best) == ours)),
-                    "seed {seed}: {a} {b}"
-                );
-            }
+        for one in &all {
+            several += assert_pairs(&store, one);
         }
-        // Of several, git's first.
-        if !seed.is_multiple_of(3) {
-            let (a, b) = (id(count - 1).to_string(), id(count - 2).to_string());
-            let (_, output, _) = git_with(&dir, &["merge-base", &a, &b], b"");
-            let theirs = String::from_utf8(output).unwrap().lines().next().map(commit);
-            assert_eq!(store.merge_base(id(count - 1), id(count - 2)).unwrap(), theirs, "seed {seed}");
+        for one in &all[..8] {
+            let [.., a, b] = one.commits[..] else { panic!("a history has four commits") };
+            let (_, output, _) =
+                git_with(&dir, &["merge-base", "--all", &a.to_string(), &b.to_string()], b"");
+            let theirs: Vec<_> = String::from_utf8(output).unwrap().lines().map(commit).collect();
+            let ours = store.merge_base(a, b).unwrap();
+            assert_eq!(ours.is_none(), theirs.is_empty());
+            assert!(ours.is_none_or(|ours| theirs.contains(&ours)));
         }
     }
     assert!(several > 100, "the generator makes too few criss-cross merges: {several}");
+}
+
+/// How many pairs have more than one merge base.
+fn assert_pairs(store: &Store, generated: &Generated) -> usize {
+    let ancestors = ancestors(&generated.parents);
+    let id = |number: usize| generated.commits[number];
+    let dates: Vec<i64> = generated.commits.iter().map(|&id| store.commit(id).unwrap().committed).collect();
+    let mut several = 0;
+    for a in 0..generated.commits.len() {
+        for b in 0..generated.commits.len() {
+            let why = format!("seed {}: {a} {b}", generated.seed);
+            assert_eq!(store.is_ancestor(id(a), id(b)).unwrap(), ancestors[b].contains(&a), "{why}");
+            let common: Vec<usize> = ancestors[a].intersection(&ancestors[b]).copied().collect();
+            let best: Vec<usize> = common
+                .iter()
+                .copied()
+                .filter(|&one| !common.iter().any(|&other| other != one && ancestors[other].contains(&one)))
+                .collect();
+            several += usize::from(best.len() > 1);
+            let newest = best.iter().map(|&number| dates[number]).max();
+            let ours = store.merge_base(id(a), id(b)).unwrap();
+            let ours = ours.map(|ours| generated.commits.iter().position(|id| *id == ours).unwrap());
+            assert!(ours.is_none_or(|ours| best.contains(&ours)), "{why}: {ours:?} is not in {best:?}");
+            assert_eq!(ours.map(|ours| dates[ours]), newest, "{why}");
+        }
+    }
+    several
 }
 
 fn is_missing<T: std::fmt::Debug>(answer: &Result<T, UpstreamError>, cut: bool) -> bool {
@@ -147,31 +154,25 @@ fn unrelated_histories_have_no_base() {
     assert!(is_missing(&store.is_ancestor(commit(&"0".repeat(40)), first), false));
 }
 
-/// A commit-graph that says something impossible is an error and not an endless walk or a crash.
+/// Its parents are believed, as git believes them; what is impossible is an error and not an endless walk.
 #[test]
-fn a_damaged_commit_graph_is_no_answer() {
+fn a_damaged_commit_graph_crashes_nothing() {
     let scratch = Scratch::new();
     let upstream = scratch.join("upstream");
     let commits = linear(&upstream, &["1", "2", "3", "4"]);
     git(&upstream, &["commit-graph", "write", "--reachable"]);
     let file = upstream.join(".git/objects/info/commit-graph");
     let good = std::fs::read(&file).unwrap();
-    let (mut wrong, mut answered) = (0, 0);
+    let mut answered = 0;
     for index in 8..good.len() {
         let mut bad = good.clone();
         bad[index] ^= 0x55;
         let _ = std::fs::remove_file(&file);
         std::fs::write(&file, bad).unwrap();
-        let Ok(store) = Store::at(&upstream) else { continue };
-        match store.is_ancestor(commits[0], commits[3]) {
-            Ok(true) => answered += 1,
-            Ok(false) => wrong += 1,
-            Err(_) => {}
-        }
+        let store = Store::at(&upstream).unwrap();
+        answered += usize::from(store.is_ancestor(commits[0], commits[3]).is_ok());
         let _ = store.history(commits[3], Some(commits[0]), &[path("f")]);
         let _ = store.merge_base(commits[3], commits[0]);
     }
-    assert!(answered > 0);
-    // A changed generation number can hide an ancestor, as it does from git; a walk never goes wrong otherwise.
-    assert!(wrong <= 16, "{wrong} of {} damaged files gave the wrong answer", good.len());
+    assert!(answered > 0, "a damaged checksum hides nothing");
 }

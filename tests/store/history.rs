@@ -2,6 +2,7 @@
 //! links, submodules, files that become folders, several roots, clocks that are wrong.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::Path;
 
 use overlaid::id::{BlobId, CommitId, UpstreamPath};
@@ -13,6 +14,7 @@ use super::git::{Dice, Scratch, commit, git, git_input, path};
 
 /// A generated history: commits with their parents, oldest first.
 pub struct Generated {
+    pub seed: u64,
     pub commits: Vec<CommitId>,
     pub parents: Vec<Vec<usize>>,
 }
@@ -30,29 +32,68 @@ fn put(tree: &mut Tree, name: &'static str, value: (&'static str, usize)) {
     tree.insert(name, value);
 }
 
-pub fn generate(dir: &Path, seed: u64) -> Generated {
+/// What the commit-graph has.
+#[derive(Debug, Clone, Copy)]
+pub enum Graph {
+    Nothing,
+    /// Some commits and their ancestors.
+    Some,
+    /// All commits, in two files.
+    Split,
+    All,
+}
+
+pub const GRAPHS: [Graph; 4] = [Graph::Nothing, Graph::Some, Graph::Split, Graph::All];
+
+/// A history without anything in common for each seed, in one new repository: starting git is what takes time.
+pub fn generate(dir: &Path, seeds: Range<u64>, graph: Graph) -> Vec<Generated> {
+    let mut stream = String::new();
+    let mut all: Vec<(u64, usize, Vec<Vec<usize>>)> = Vec::new();
+    let mut first = 1;
+    for seed in seeds {
+        let parents = write_history(&mut stream, seed, first);
+        all.push((seed, first, parents));
+        first += all.last().unwrap().2.len();
+    }
+    std::fs::create_dir_all(dir).unwrap();
+    git(dir, &["init", "--quiet", "--bare"]);
+    git_input(dir, &["fast-import", "--quiet", "--export-marks=marks"], stream.as_bytes());
+    let marks = std::fs::read_to_string(dir.join("marks")).unwrap();
+    let ids: HashMap<usize, CommitId> = marks
+        .lines()
+        .map(|line| {
+            let (mark, id) = line[1..].split_once(' ').unwrap();
+            (mark.parse().unwrap(), commit(id))
+        })
+        .collect();
+    let generated: Vec<_> = all
+        .into_iter()
+        .map(|(seed, first, parents)| {
+            let commits = (0..parents.len()).map(|number| ids[&(first + number)]).collect();
+            Generated { seed, commits, parents }
+        })
+        .collect();
+    let some: String =
+        generated.iter().map(|one| format!("{}\n", Dice::new(one.seed).pick(&one.commits))).collect();
+    match graph {
+        Graph::Nothing => {}
+        Graph::Some => _ = git_input(dir, &["commit-graph", "write", "--stdin-commits"], some.as_bytes()),
+        Graph::Split => {
+            git_input(dir, &["commit-graph", "write", "--stdin-commits", "--split"], some.as_bytes());
+            git(dir, &["commit-graph", "write", "--reachable", "--split=no-merge"]);
+        }
+        Graph::All => _ = git(dir, &["commit-graph", "write", "--reachable"]),
+    }
+    generated
+}
+
+fn write_history(stream: &mut String, seed: u64, first: usize) -> Vec<Vec<usize>> {
     let mut dice = Dice::new(seed);
     let count = 4 + dice.roll(26);
     let mut trees: Vec<Tree> = Vec::new();
     let mut parents: Vec<Vec<usize>> = Vec::new();
-    let mut stream = String::new();
     for number in 0..count {
-        let mut mine = Vec::new();
-        let wanted = match dice.roll(10) {
-            _ if number == 0 => 0,
-            0 if number > 3 => 0,
-            0..6 => 1,
-            6..9 => 2,
-            _ => 3,
-        };
-        while mine.len() < wanted.min(number) {
-            let back = 1 + dice.roll(6.min(number));
-            if !mine.contains(&(number - back)) {
-                mine.push(number - back);
-            } else if number <= 6 || dice.one_in(3) {
-                break;
-            }
-        }
+        let mine = choose_parents(&mut dice, number);
         let mut tree = mine.first().map(|&first| trees[first].clone()).unwrap_or_default();
         for &other in mine.iter().skip(1) {
             for (name, value) in trees[other].clone() {
@@ -71,64 +112,60 @@ pub fn generate(dir: &Path, seed: u64) -> Generated {
                 put(&mut tree, name, (mode, dice.roll(4)));
             }
         }
-        let date =
-            if seed.is_multiple_of(3) { 1_700_000_000 + dice.roll(50) } else { 1_700_000_000 + number };
-        stream += &format!("commit refs/heads/c{number}\nmark :{}\n", number + 1);
-        stream += &format!("committer C <c@example.com> {date} +0000\ndata 2\n{}\n", number % 10);
+        let date = 1_700_000_000 + if has_wrong_clocks(seed) { dice.roll(50) } else { number };
+        *stream += &format!("commit refs/heads/s{seed}c{number}\nmark :{}\n", first + number);
+        *stream += &format!("committer S{seed} <c@example.com> {date} +0000\ndata 2\n{}\n", number % 10);
         for (index, parent) in mine.iter().enumerate() {
-            stream += &format!("{} :{}\n", if index == 0 { "from" } else { "merge" }, parent + 1);
+            *stream += &format!("{} :{}\n", if index == 0 { "from" } else { "merge" }, first + parent);
         }
-        stream += "deleteall\n";
+        *stream += "deleteall\n";
         for (name, (mode, content)) in &tree {
             let name = if name.contains(' ') { format!("\"{name}\"") } else { (*name).to_owned() };
             if *mode == "160000" {
-                stream += &format!("M {mode} {content:040} {name}\n");
+                *stream += &format!("M {mode} {content:040} {name}\n");
             } else {
-                stream += &format!("M {mode} inline {name}\ndata 2\n{content}\n\n");
+                *stream += &format!("M {mode} inline {name}\ndata 2\n{content}\n\n");
             }
         }
-        stream += "\n";
+        *stream += "\n";
         trees.push(tree);
         parents.push(mine);
     }
-    git(dir, &["init", "--quiet", "--bare"]);
-    git_input(dir, &["fast-import", "--quiet", "--export-marks=marks"], stream.as_bytes());
-    let marks = std::fs::read_to_string(dir.join("marks")).unwrap();
-    let ids: HashMap<usize, CommitId> = marks
-        .lines()
-        .map(|line| {
-            let (mark, id) = line[1..].split_once(' ').unwrap();
-            (mark.parse::<usize>().unwrap() - 1, commit(id))
-        })
-        .collect();
-    // The commit-graph has all commits, those of some branch, or none.
-    match seed % 4 {
-        0 => _ = git(dir, &["commit-graph", "write", "--reachable"]),
-        1 => {
-            let some = ids[&dice.roll(count)].to_string();
-            git_input(dir, &["commit-graph", "write", "--stdin-commits"], some.as_bytes());
+    parents
+}
+
+fn choose_parents(dice: &mut Dice, number: usize) -> Vec<usize> {
+    let wanted = match dice.roll(10) {
+        _ if number == 0 => 0,
+        0 if number > 3 => 0,
+        0..6 => 1,
+        6..9 => 2,
+        _ => 3,
+    };
+    let mut parents = Vec::new();
+    for _ in 0..wanted {
+        let parent = number - 1 - dice.roll(6.min(number));
+        if !parents.contains(&parent) {
+            parents.push(parent);
         }
-        2 => {
-            let some = ids[&dice.roll(count)].to_string();
-            git_input(dir, &["commit-graph", "write", "--stdin-commits", "--split"], some.as_bytes());
-            git(dir, &["commit-graph", "write", "--reachable", "--split=no-merge"]);
-        }
-        _ => {}
     }
-    Generated { commits: (0..count).map(|number| ids[&number]).collect(), parents }
+    parents
+}
+
+fn has_wrong_clocks(seed: u64) -> bool {
+    seed.is_multiple_of(3)
 }
 
 type Touches = BTreeMap<(CommitId, UpstreamPath), (Vec<Option<Entry>>, Option<Entry>)>;
 
-/// What `git log -c --full-history --raw` says, with the commits in its order.
-pub fn by_git(dir: &Path, tip: CommitId, exclude: Option<CommitId>, paths: &[UpstreamPath]) -> Touches {
+/// What `git log -c --full-history --raw` says.
+fn by_git(dir: &Path, revs: &[String], paths: &[UpstreamPath]) -> Touches {
     let mut args: Vec<String> =
         "--literal-pathspecs log --full-history -c --raw --no-renames --no-abbrev --format=%H"
             .split(' ')
             .map(str::to_owned)
             .collect();
-    args.push(tip.to_string());
-    args.extend(exclude.map(|exclude| format!("^{exclude}")));
+    args.extend_from_slice(revs);
     args.push("--".to_owned());
     args.extend(paths.iter().map(ToString::to_string));
     let mut touches = Touches::new();
@@ -157,41 +194,45 @@ pub fn by_git(dir: &Path, tip: CommitId, exclude: Option<CommitId>, paths: &[Ups
 #[test]
 fn history_is_what_git_log_says() {
     let scratch = Scratch::new();
-    let mut seen = 0;
-    let mut merges = 0;
-    for seed in 0..240 {
-        let dir = scratch.join(&seed.to_string());
-        std::fs::create_dir(&dir).unwrap();
-        let generated = generate(&dir, seed);
-        let mut dice = Dice::new(seed + 1000);
+    let (mut seen, mut merges) = (0, 0);
+    let mut dice = Dice::new(1000);
+    for (index, graph) in (0_u64..).zip(GRAPHS) {
+        let dir = scratch.join(&index.to_string());
+        let all = generate(&dir, index * 1000..index * 1000 + 100, graph);
         let store = Store::at(&dir).unwrap();
-        for round in 0..2 {
-            let tip = generated.commits[generated.commits.len() - 1 - round];
-            let exclude = (round > 0 || dice.one_in(2)).then(|| *dice.pick(&generated.commits));
+        for round in 0..5 {
             let paths: Vec<_> = PATHS.iter().filter(|_| dice.roll(4) > 0).map(|name| path(name)).collect();
-            let ours = store.history(tip, exclude, &paths).unwrap();
-            let mut theirs = by_git(&dir, tip, exclude, &paths);
-            if paths.is_empty() {
-                theirs.clear();
+            let mut revs = Vec::new();
+            let mut ours = Vec::new();
+            for one in &all {
+                let tip = one.commits[one.commits.len() - 1 - round % 3];
+                let exclude = (round > 0).then(|| *dice.pick(&one.commits));
+                revs.push(tip.to_string());
+                revs.extend(exclude.map(|exclude| format!("^{exclude}")));
+                let touches = store.history(tip, exclude, &paths).unwrap();
+                assert_order(one, &touches.iter().map(|touch| touch.commit).collect::<Vec<_>>());
+                ours.extend(touches);
             }
-            for touch in &ours {
-                let key = (touch.commit, touch.path.clone());
-                let number = generated.commits.iter().position(|id| *id == touch.commit).unwrap();
-                let mut expected = theirs.remove(&key);
-                if let (Some((before, _)), 0) = (&mut expected, generated.parents[number].len()) {
-                    before.clear();
-                }
-                merges += usize::from(touch.before.len() > 1);
-                let ours = (touch.before.clone(), touch.after);
-                assert_eq!(Some(ours), expected, "seed {seed}, {tip} ^{exclude:?}, {key:?}");
+            let mut theirs = if paths.is_empty() { Touches::new() } else { by_git(&dir, &revs, &paths) };
+            for touch in ours {
+                // Git shows a commit without parents as if it had an empty one.
+                let before = if touch.before.is_empty() { vec![None] } else { touch.before };
+                seen += 1;
+                merges += usize::from(before.len() > 1);
+                let expected = theirs.remove(&(touch.commit, touch.path.clone()));
+                assert_eq!(
+                    Some((before, touch.after)),
+                    expected,
+                    "{graph:?}: {} {}",
+                    touch.commit,
+                    touch.path
+                );
             }
-            assert!(theirs.is_empty(), "seed {seed}, {tip} ^{exclude:?}: not found: {theirs:?}");
-            assert_order(&generated, &ours.iter().map(|touch| touch.commit).collect::<Vec<_>>());
-            seen += ours.len();
+            assert!(theirs.is_empty(), "{graph:?}: not found: {theirs:?}");
         }
     }
     assert!(
-        seen > 3000 && merges > 100,
+        seen > 5000 && merges > 400,
         "the generator makes too little: {seen} touches, {merges} by merges"
     );
 }
@@ -213,21 +254,17 @@ fn assert_order(generated: &Generated, commits: &[CommitId]) {
 #[test]
 fn among_unrelated_branches_the_newest_commit_comes_first() {
     let scratch = Scratch::new();
-    for seed in 0..20 {
-        let dir = scratch.join(&seed.to_string());
-        std::fs::create_dir(&dir).unwrap();
-        // Dates that follow the commits: git's own order is unambiguous.
-        let generated = generate(&dir, seed * 3 + 1);
-        let tip = *generated.commits.last().unwrap();
-        let paths: Vec<_> = PATHS.iter().map(|name| path(name)).collect();
-        let store = Store::at(&dir).unwrap();
+    let paths: Vec<_> = PATHS.iter().map(|name| path(name)).collect();
+    // With dates that follow the commits git's own order is unambiguous.
+    let all = generate(scratch.path(), 0..30, Graph::Some);
+    let store = Store::at(scratch.path()).unwrap();
+    for one in all.iter().filter(|one| !has_wrong_clocks(one.seed)) {
+        let tip = *one.commits.last().unwrap();
         let mut ours: Vec<_> =
             store.history(tip, None, &paths).unwrap().iter().map(|touch| touch.commit).collect();
         ours.dedup();
-        let mut args = vec!["rev-list", "--date-order"];
-        let tip = tip.to_string();
-        args.push(&tip);
-        let mut theirs: Vec<_> = git(&dir, &args).lines().map(commit).collect();
+        let theirs = git(scratch.path(), &["rev-list", "--date-order", &tip.to_string()]);
+        let mut theirs: Vec<_> = theirs.lines().map(commit).collect();
         theirs.retain(|id| ours.contains(id));
         assert_eq!(ours, theirs);
     }

@@ -9,7 +9,7 @@ use overlaid::tree::{Entry, Mode};
 use overlaid::upstream::{Upstream, UpstreamError};
 
 use super::git::{Scratch, commit, git, git_input, linear, path};
-use super::history::generate;
+use super::history::{Graph, generate};
 
 fn ls_tree(dir: &Path, at: CommitId) -> String {
     git(dir, &["ls-tree", "-r", &at.to_string()])
@@ -27,13 +27,12 @@ fn as_ls_tree(store: &Store, at: CommitId) -> String {
 #[test]
 fn listings_entries_and_blobs_are_those_of_git() {
     let scratch = Scratch::new();
-    for seed in 0..30 {
-        let dir = scratch.join(&seed.to_string());
-        std::fs::create_dir(&dir).unwrap();
-        let generated = generate(&dir, seed);
-        let store = Store::at(&dir).unwrap();
-        for &id in generated.commits.iter().rev().take(4) {
-            assert_eq!(as_ls_tree(&store, id), ls_tree(&dir, id));
+    let dir = scratch.path();
+    let all = generate(dir, 0..30, Graph::Some);
+    let store = Store::at(dir).unwrap();
+    for generated in all {
+        for &id in generated.commits.iter().rev().take(2) {
+            assert_eq!(as_ls_tree(&store, id), ls_tree(dir, id));
             for (path, entry) in store.listing(id).unwrap() {
                 assert_eq!(store.entry(id, &path).unwrap(), Some(entry));
                 if entry.mode != Mode::Submodule {
@@ -54,7 +53,7 @@ fn a_folder_is_no_entry() {
     std::fs::create_dir(upstream.join("d")).unwrap();
     std::fs::write(upstream.join("d/e"), "x").unwrap();
     git(&upstream, &["add", "-A"]);
-    git(&upstream, &["commit", "--quiet", "-m", "  folder", "-m", "more"]);
+    git(&upstream, &["commit", "--quiet", "-m", "folder", "-m", "more"]);
     let id = commit(&git(&upstream, &["rev-parse", "HEAD"]));
     let store = Store::at(&upstream).unwrap();
     assert_eq!(store.entry(id, &path("d")).unwrap(), None);
@@ -278,11 +277,10 @@ fn an_ambiguous_beginning_of_an_id_names_the_commits() {
 #[test]
 fn several_threads_ask_at_once() {
     let scratch = Scratch::new();
-    let dir = scratch.join("r");
-    std::fs::create_dir(&dir).unwrap();
-    let generated = generate(&dir, 7);
-    let store = Store::at(&dir).unwrap();
-    let expected: Vec<_> = generated.commits.iter().map(|&id| ls_tree(&dir, id)).collect();
+    let dir = scratch.path();
+    let generated = generate(dir, 7..8, Graph::Nothing).remove(0);
+    let store = Store::at(dir).unwrap();
+    let expected: Vec<_> = generated.commits.iter().map(|&id| ls_tree(dir, id)).collect();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

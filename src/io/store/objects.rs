@@ -4,7 +4,7 @@
 //! machine. Never asks a remote for an object that is not here, and never writes.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bstr::{BStr, ByteSlice};
@@ -73,16 +73,6 @@ impl Objects {
     /// Whether history is cut off.
     pub fn is_shallow(&self) -> bool {
         self.shallow
-    }
-
-    /// The git folder: `.git`, the bare repository, or that of a linked worktree.
-    pub fn git_dir(&self) -> PathBuf {
-        self.repository.refs.git_dir().to_owned()
-    }
-
-    /// The folder that holds objects and branches; for a linked worktree that of its main repository.
-    pub fn common_dir(&self) -> PathBuf {
-        self.repository.common_dir.clone().unwrap_or_else(|| self.git_dir())
     }
 
     /// A repository handle, for names.

@@ -316,8 +316,7 @@ fn insert(
     let rank = ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
     let is_before =
         |other: &str| ORDER.iter().position(|known| *known == other).is_some_and(|other| other < rank);
-    let anchor =
-        entries.iter().filter(|entry| is_before(entry.key) && is_value(text, entry.value)).next_back();
+    let anchor = entries.iter().rfind(|entry| is_before(entry.key) && is_value(text, entry.value));
 
     let at = match anchor {
         Some(anchor) => layout.next_line(anchor.value.span().end),
