@@ -3,7 +3,7 @@
 //! Decides what a result depends on: the files that the compiler and CMake read, our own files, tools and
 //! options. Never decides what a failure means.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,33 @@ use crate::io::cmake::{BuildError, BuildFailure, ConfiguredFor, Outcome, Project
 use crate::io::hashes::{Hashes, sha256_of};
 use crate::io::ninja::NinjaError;
 use crate::io::process::{Environment, ProcessError};
+use crate::io::reads::Reads;
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
+use crate::tree::Entry;
 use crate::verdict::Obstacle;
 
 use super::site::Site;
-use super::sources::{self, Sources};
+use super::sources::Sources;
 
-/// What a result depends on, before anything runs.
+/// What a build read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inputs {
-    /// Files of the tree by path, as `100644 <id>`.
-    pub tree: BTreeMap<UpstreamPath, String>,
-    /// Files of ours by path relative to the repository, with their hashes.
-    pub ours: BTreeMap<PathBuf, String>,
-    /// Files of the machine: headers, libraries.
-    pub machine: BTreeMap<PathBuf, String>,
+pub struct Read {
+    /// Files of the tree.
+    pub tree: BTreeMap<UpstreamPath, Entry>,
+    /// Files of ours by path relative to the repository, files of the machine by their full path, with
+    /// their hashes.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Tools and options: what makes a build of a test another one with the same files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Steering {
+    /// Variables, the target, the command.
+    pub options: BTreeMap<String, String>,
+    /// The tools, in words that are equal for the same ones. Not what CMake finds out about compilers: a
+    /// configure that fails early leaves nothing of that.
+    pub toolchain: String,
 }
 
 /// A test that is ready to run on a variant.
@@ -36,7 +47,7 @@ pub struct Ready {
     /// The program and its arguments.
     pub command: Vec<OsString>,
     /// What it was built from.
-    pub inputs: Inputs,
+    pub read: Read,
     /// How many steps the build took.
     pub steps: usize,
     /// The build folder, if something is built.
@@ -122,31 +133,44 @@ impl<'a> Workshop<'a> {
         self.profile.map(|profile| &profile.name.value)
     }
 
-    /// Tools and options: what makes a build of this test another one with the same files.
+    /// Tools and options of a test.
     ///
     /// # Errors
     /// If a tool is missing or cannot be read.
-    pub fn steering(&mut self, test: &Test) -> Result<BTreeMap<String, String>, Obstacle> {
-        let mut steering = BTreeMap::new();
-        if test.target.is_some() {
-            let tools = self.tools.as_ref().map_err(missing)?;
-            steering = toolchain::steering(tools, &self.env, &mut self.hashes)
-                .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
-            for (name, value) in self.profile.iter().flat_map(|profile| &profile.cmake) {
-                steering.insert(format!("cmake {name}"), value.clone());
-            }
-            if let Some(target) = &test.target {
-                steering.insert("target".to_owned(), target.value.clone());
-            }
-            if let Some(project) = &test.project {
-                steering.insert("project".to_owned(), project.value.display().to_string());
-                steering.insert("project files".to_owned(), self.project_names(&project.value));
-            }
+    pub fn steering(&mut self, test: &Test) -> Result<Steering, Obstacle> {
+        let mut steering = match test.target {
+            Some(_) => self.steering_of_build()?,
+            None => Steering::default(),
+        };
+        let options = &mut steering.options;
+        if let Some(target) = &test.target {
+            options.insert("target".to_owned(), target.value.clone());
         }
-        let command: Vec<&str> = test.command.iter().map(|part| part.as_str()).collect();
-        steering.insert("command".to_owned(), format!("{command:?}"));
-        steering.insert("format".to_owned(), format!("{:?}", test.format));
+        if let Some(project) = &test.project {
+            options.insert("project".to_owned(), project.value.display().to_string());
+            options.insert("project files".to_owned(), self.project_names(&project.value));
+        }
+        // A program that no build makes.
+        if let Some(program) = test.command.first().filter(|program| !program.contains('{')) {
+            let what = |why: String| Obstacle::Toolchain(format!("test `{}`: {why}", test.name.value));
+            let file = self.env.find(Path::new(program.as_str()));
+            let file = file.ok_or_else(|| what(format!("`{}` is not there", program.value)))?;
+            let hash =
+                self.hashes.sha256(&file).map_err(|error| what(format!("{}: {error}", file.display())))?;
+            options.insert("program".to_owned(), format!("{} {hash}", file.display()));
+        }
         Ok(steering)
+    }
+
+    /// Tools and options of any build.
+    fn steering_of_build(&mut self) -> Result<Steering, Obstacle> {
+        let tools = self.tools.as_ref().map_err(missing)?;
+        let known = toolchain::steering(tools, &self.env, &mut self.hashes)
+            .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
+        let words: Vec<String> = known.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
+        let options = cmake.map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
+        Ok(Steering { options, toolchain: words.join("; ") })
     }
 
     /// The files of a project, relative to the repository; hidden ones are left out.
@@ -170,7 +194,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// Files of ours that a test names in `sources`, with their hashes.
-    pub fn named_sources(&mut self, test: &Test) -> BTreeMap<PathBuf, String> {
+    pub fn named_sources(&mut self, test: &Test) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
         for glob in &test.sources {
             let Some(matcher) = globset::GlobBuilder::new(glob).literal_separator(true).build().ok() else {
@@ -187,7 +211,7 @@ impl<'a> Workshop<'a> {
                 let Ok(file) = entry.path().strip_prefix(&root) else { continue };
                 if entry.file_type().is_file() && matcher.is_match(file) {
                     let hash = self.hashes.sha256(entry.path()).unwrap_or_else(|error| error.to_string());
-                    found.insert(file.to_owned(), hash);
+                    found.insert(file.display().to_string(), hash);
                 }
             }
         }
@@ -198,18 +222,23 @@ impl<'a> Workshop<'a> {
     ///
     /// # Errors
     /// If the machine is in the way.
-    pub fn make(&mut self, site: &Site, sources: &Sources, test: &Test) -> Result<Made, MakeError> {
-        let steering = self.steering(test)?;
-        let ours = self.named_sources(test);
-        let mut inputs = Inputs { ours, ..Inputs::default() };
+    pub fn make(
+        &mut self,
+        site: &Site,
+        sources: &Sources,
+        test: &Test,
+        steering: &Steering,
+    ) -> Result<Made, MakeError> {
+        let mut read = Read { files: self.named_sources(test), ..Read::default() };
         let Some(target) = &test.target else {
             let command = self.command(site, None, test);
-            return Ok(Made::Ready(Ready { command, inputs, steps: 0, build: None }));
+            return Ok(Made::Ready(Ready { command, read, steps: 0, build: None }));
         };
         let env = self.env.clone();
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
-        let now = self.configured_for(&project, sources, test, steering);
+        let ours = test.project.as_ref().map(|project| project.value.as_path());
+        let now = self.configured_for(&project, sources, ours, steering);
         if let Some(failure) = project.configure(&now)? {
             return Ok(Made::Failed(failure));
         }
@@ -225,10 +254,10 @@ impl<'a> Workshop<'a> {
         let tree = site.tree();
         let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
         for file in known.files.iter().filter(|file| file.is_file()) {
-            sort.file(file, sources, &mut self.hashes, &mut inputs, true);
+            sort.file(file, sources, &mut self.hashes, &mut read, true);
         }
         for file in known.configure.iter().filter(|file| file.is_file()) {
-            sort.file(file, sources, &mut self.hashes, &mut inputs, false);
+            sort.file(file, sources, &mut self.hashes, &mut read, false);
         }
         // What CMake read is known only now: a change of it makes CMake start anew, whatever its name is.
         let mut complete = now.clone();
@@ -241,7 +270,7 @@ impl<'a> Workshop<'a> {
             project.remember(&complete)?;
         }
         let command = self.command(site, Some(&project.build), test);
-        Ok(Made::Ready(Ready { command, inputs, steps: built.steps, build: Some(project.build.clone()) }))
+        Ok(Made::Ready(Ready { command, read, steps: built.steps, build: Some(project.build.clone()) }))
     }
 
     /// Builds targets of the upstream itself. The tree is in place.
@@ -256,13 +285,9 @@ impl<'a> Workshop<'a> {
     ) -> Result<(PathBuf, Outcome), MakeError> {
         let env = self.env.clone();
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
-        let mut steering = toolchain::steering(&tools, &self.env, &mut self.hashes)
-            .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
-        for (name, value) in self.profile.iter().flat_map(|profile| &profile.cmake) {
-            steering.insert(format!("cmake {name}"), value.clone());
-        }
+        let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let now = self.configured_for_project(&project, sources, None, steering);
+        let now = self.configured_for(&project, sources, None, &steering);
         if let Some(failure) = project.configure(&now)? {
             return Ok((project.build.clone(), Outcome::Failed(failure)));
         }
@@ -296,36 +321,30 @@ impl<'a> Workshop<'a> {
         &mut self,
         project: &Project<'_>,
         sources: &Sources,
-        test: &Test,
-        steering: BTreeMap<String, String>,
+        ours: Option<&Path>,
+        steering: &Steering,
     ) -> ConfiguredFor {
         // Tests of one project share its build folder: what only one of them is, configures nothing.
-        let steering = steering
-            .into_iter()
-            .filter(|(key, _)| !["target", "command", "format"].contains(&key.as_str()))
+        let options = steering
+            .options
+            .iter()
+            .filter(|(key, _)| key.starts_with("cmake ") || key.starts_with("project"));
+        let mut steering: BTreeMap<String, String> = options
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .chain([("tools".to_owned(), steering.toolchain.clone())])
             .collect();
-        let ours = test.project.as_ref().map(|project| project.value.clone());
-        self.configured_for_project(project, sources, ours.as_deref(), steering)
-    }
-
-    fn configured_for_project(
-        &mut self,
-        project: &Project<'_>,
-        sources: &Sources,
-        ours: Option<&Path>,
-        steering: BTreeMap<String, String>,
-    ) -> ConfiguredFor {
+        steering.insert("source".to_owned(), project.source.display().to_string());
         let mut files = BTreeMap::new();
         for (path, entry) in sources.entries() {
             if is_cmake_file(path.file_name()) {
-                files.insert(format!("tree {path}"), sources::describe(Some(entry)));
+                files.insert(format!("tree {path}"), describe(Some(entry)));
             }
         }
         // Files of other names that CMake has read before.
         for name in project.configured_for().map(|before| before.files).unwrap_or_default().into_keys() {
             if let Some(path) = name.strip_prefix("tree ") {
                 let entry = UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path));
-                files.entry(name).or_insert_with(|| sources::describe(entry));
+                files.entry(name).or_insert_with(|| describe(entry));
             } else if let Some(path) = name.strip_prefix("ours ") {
                 let hash = self.hashes.sha256(&self.root.join(path)).unwrap_or_default();
                 files.insert(name, hash);
@@ -388,33 +407,27 @@ struct Sort<'a> {
 }
 
 impl Sort<'_> {
-    fn file(
-        &self,
-        file: &Path,
-        sources: &Sources,
-        hashes: &mut Hashes,
-        inputs: &mut Inputs,
-        with_machine: bool,
-    ) {
+    fn file(&self, file: &Path, sources: &Sources, hashes: &mut Hashes, read: &mut Read, with_machine: bool) {
         // The lab is below the repository, and the build folder below the lab: the order matters.
         if let Ok(path) = file.strip_prefix(self.tree) {
             if let Some(path) = upstream_path(path) {
-                let entry = sources::describe(sources.entry(&path));
-                inputs.tree.insert(path, entry);
+                if let Some(entry) = sources.entry(&path) {
+                    read.tree.insert(path, entry);
+                }
             }
         } else if file.starts_with(self.build) {
             // Made by the build itself.
         } else if let Ok(path) = file.strip_prefix(self.root) {
-            inputs.ours.insert(path.to_owned(), hash(hashes, file));
+            read.files.insert(path.display().to_string(), hash(hashes, file));
         } else if with_machine {
-            inputs.machine.insert(file.to_owned(), hash(hashes, file));
+            read.files.insert(file.display().to_string(), hash(hashes, file));
         }
     }
 
     fn cmake_input(&self, file: &Path, sources: &Sources, hashes: &mut Hashes) -> Option<(String, String)> {
         if let Ok(path) = file.strip_prefix(self.tree) {
             let path = upstream_path(path)?;
-            Some((format!("tree {path}"), sources::describe(sources.entry(&path))))
+            Some((format!("tree {path}"), describe(sources.entry(&path))))
         } else if file.starts_with(self.build) {
             None
         } else {
@@ -435,27 +448,23 @@ pub fn upstream_path(path: &Path) -> Option<UpstreamPath> {
     UpstreamPath::parse(path.as_os_str().as_bytes()).ok()
 }
 
-/// Adds what a test opened in the tree while it ran to what its result depends on: the files, and all that
-/// stands in folders that it may have listed. `None`: it is not known, so that everything counts.
-pub fn add_reads(
-    inputs: &mut BTreeMap<UpstreamPath, String>,
-    reads: Option<&crate::io::reads::Reads>,
-    sources: &Sources,
-) {
-    let listed: Option<BTreeSet<&Path>> =
-        reads.map(|reads| reads.folders.iter().map(PathBuf::as_path).collect());
-    for (path, entry) in sources.entries() {
+/// What of the tree a test opened while it ran: the files, and all that stands in folders that it may have
+/// listed. `None`: it is not known, so that everything counts.
+#[must_use]
+pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, Entry> {
+    let counts = |path: &UpstreamPath| {
         let file = path.to_os_path();
-        let counts = match (reads, &listed) {
-            (Some(reads), Some(listed)) => {
-                reads.files.contains(file) || file.parent().is_some_and(|folder| listed.contains(folder))
-            }
-            _ => true,
-        };
-        if counts {
-            inputs.insert(path.clone(), sources::describe(Some(entry)));
-        }
-    }
+        reads.is_none_or(|reads| {
+            reads.files.contains(file) || file.parent().is_some_and(|folder| reads.folders.contains(folder))
+        })
+    };
+    sources.entries().filter(|(path, _)| counts(path)).map(|(path, entry)| (path.clone(), entry)).collect()
+}
+
+/// An entry as a text: `100644 <id>`; `-` for nothing.
+#[must_use]
+pub fn describe(entry: Option<Entry>) -> String {
+    entry.map_or_else(|| "-".to_owned(), |entry| format!("{} {}", entry.mode.as_octal(), entry.id))
 }
 
 #[cfg(test)]

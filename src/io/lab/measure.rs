@@ -8,23 +8,27 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::id::{CommitId, Name};
+use crate::evidence::result::PROTOCOL;
+use crate::evidence::{
+    BuildInputs, BuildOutcome, BuildRecord, Candidate, Machine, ResultRecord, RunInputs, TreeRead,
+    VariantNote, what_was_read,
+};
+use crate::id::{CommitId, Name, UpstreamPath};
+use crate::io::cmake;
 use crate::io::loaded;
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::{Reads, Watch};
-use crate::io::toolchain::{self, Requirement};
+use crate::io::reads::Watch;
+use crate::io::toolchain::Requirement;
 use crate::io::tree;
-use crate::kernel_test::repeats::seeds;
 use crate::kernel_test::{CellOutcome, Run, Unknown};
-use crate::manifest::{Profile, Sanitizer, Test};
+use crate::manifest::{Format, Profile, Sanitizer, Test};
 use crate::upstream::Upstream;
 use crate::verdict::{Obstacle, Ran, State};
 
-use super::builds::{self, Build, Builds, Gave};
-use super::evidence::{Evidence, EvidenceStore, Machine};
-use super::make::{self, Inputs, Made, MakeError, Ready, Workshop};
+use super::make::{Made, MakeError, Read, Ready, Steering, Workshop, describe, opened};
+use super::records::{self, Builds, Results};
 use super::site::Site;
-use super::sources::{self, Sources};
+use super::sources::Sources;
 use super::trial::Trial;
 
 /// What happens meanwhile, for those who watch.
@@ -60,6 +64,8 @@ pub enum Event {
     BuildFailed {
         /// Where and why.
         what: String,
+        /// All that was printed.
+        log: PathBuf,
     },
     /// A test runs.
     Running {
@@ -89,16 +95,18 @@ pub enum Event {
     Warning(String),
 }
 
-/// A variant, as far as measuring goes.
+/// A variant that can be measured.
 #[derive(Debug, Clone)]
-pub struct Variant {
-    /// How it is called: `pin`, `pin without x`, `1a2b3c with x`.
+pub struct Subject {
+    /// How it is called: `pin`, `pin without x`, `1a2b3c4d5e with x`.
     pub label: String,
     /// Its files.
     pub sources: Sources,
+    /// What a record says about it.
+    pub note: VariantNote,
 }
 
-/// Somebody stopped us.
+/// Somebody stopped us. What was measured until then is on record.
 #[derive(Debug)]
 pub struct Interrupted(pub ProcessError);
 
@@ -109,8 +117,9 @@ pub struct Lab<'a> {
     name: Name,
     sites: BTreeMap<CommitId, Open>,
     builds: Builds,
-    evidence: EvidenceStore,
+    results: Results,
     machine: Machine,
+    plans: BTreeMap<Name, Result<Plan, Obstacle>>,
     events: &'a mut dyn FnMut(Event),
 }
 
@@ -121,8 +130,23 @@ struct Open {
     now: Option<String>,
 }
 
+/// What is known of a test before anything is built.
+#[derive(Debug, Clone)]
+struct Plan {
+    steering: Steering,
+    /// Files of ours that it names.
+    named: BTreeMap<String, String>,
+}
+
+/// What is on record of a test on a variant.
+struct OnRecord {
+    build: BuildRecord,
+    /// The runs of what was built, if there are any.
+    result: Option<(String, ResultRecord)>,
+}
+
 impl<'a> Lab<'a> {
-    /// A lab of an upstream in our repository. `docs` is the folder of the evidence, relative to it.
+    /// A lab of an upstream in our repository. `docs` is the folder of reports and evidence, relative to it.
     pub fn new(
         root: &Path,
         docs: &Path,
@@ -133,43 +157,50 @@ impl<'a> Lab<'a> {
     ) -> Self {
         let workshop = Workshop::new(root, profile);
         let builds = Builds::at(&workshop.root.join(".overlaid/lab").join(name.as_str()).join("builds"));
-        let evidence = EvidenceStore::at(&workshop.root.join(docs).join("evidence"));
-        let machine = Machine::here(&workshop.requirement);
-        let sites = BTreeMap::new();
-        Self { workshop, upstream, name: name.clone(), sites, builds, evidence, machine, events }
+        let results = Results::at(&workshop.root.join(docs).join("evidence"));
+        let machine = records::machine(&workshop.requirement);
+        Self {
+            workshop,
+            upstream,
+            name: name.clone(),
+            sites: BTreeMap::new(),
+            builds,
+            results,
+            machine,
+            plans: BTreeMap::new(),
+            events,
+        }
     }
 
     /// What is on record of a test on a variant. Starts no program and touches no tree.
-    pub fn known(&mut self, variant: &Variant, test: &Test) -> State {
-        let steering = match self.steering(test) {
-            Ok(steering) => steering,
+    pub fn known(&mut self, subject: &Subject, test: &Test) -> State {
+        let plan = match self.plan(test) {
+            Ok(plan) => plan,
             Err(obstacle) => return State::Blocked(obstacle),
         };
-        self.on_record(variant, test, &steering).map_or(State::NotRun, |record| record.state)
+        match self.on_record(subject, test, &plan) {
+            Some(record) => self.state(test, &record),
+            None => State::NotRun,
+        }
     }
 
-    /// Makes sure that a test has so many runs on a variant. `same_seeds`: the runs that are missing repeat
-    /// the seeds that are there.
+    /// Runs a test on a variant with these seeds, one run a seed, besides the `have` runs that the caller
+    /// knows of. What is on record beyond those is given back without running anything.
     ///
     /// # Errors
     /// If we are told to stop. Whatever else is in the way is a state.
     pub fn measure(
         &mut self,
-        variant: &Variant,
+        subject: &Subject,
         test: &Test,
-        runs: u32,
-        same_seeds: bool,
+        have: usize,
+        seeds: &[u64],
     ) -> Result<State, Interrupted> {
-        match self.try_measure(variant, test, runs, same_seeds) {
+        match self.try_measure(subject, test, have, seeds) {
             Ok(state) => Ok(state),
             Err(MakeError::Obstacle(obstacle)) => Ok(State::Blocked(obstacle)),
             Err(MakeError::Interrupted(error)) => Err(Interrupted(error)),
         }
-    }
-
-    /// Writes what was learned about files. Losing it costs time only.
-    pub fn save(&mut self) {
-        let _ = self.workshop.hashes.save();
     }
 
     /// Makes the tree of a variant and builds targets of the upstream. Gives the tree, the build folder and
@@ -179,285 +210,377 @@ impl<'a> Lab<'a> {
     /// If the machine is in the way.
     pub fn build(
         &mut self,
-        variant: &Variant,
+        subject: &Subject,
         targets: &[String],
-    ) -> Result<(PathBuf, PathBuf, crate::io::cmake::Outcome), MakeError> {
-        self.flip(variant)?;
-        let Some(open) = self.sites.get(&variant.sources.commit) else {
-            return Err(Obstacle::Environment("the site is gone".to_owned()).into());
-        };
-        let (build, outcome) = self.workshop.build_upstream(&open.site, &variant.sources, targets)?;
+    ) -> Result<(PathBuf, PathBuf, cmake::Outcome), MakeError> {
+        self.flip(subject)?;
+        let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
+        let (build, outcome) = self.workshop.build_upstream(&open.site, &subject.sources, targets)?;
         Ok((open.site.tree(), build, outcome))
     }
 
-    /// Tools, options, and the program itself where it is none that a build makes.
-    fn steering(&mut self, test: &Test) -> Result<BTreeMap<String, String>, Obstacle> {
-        let mut steering = self.workshop.steering(test)?;
-        if let Some(program) = test.command.first().filter(|program| !program.contains('{')) {
-            let file = self.workshop.env.find(Path::new(program.as_str()));
-            let file = file.ok_or_else(|| {
-                Obstacle::Toolchain(format!("test `{}`: `{}` is not there", test.name.value, program.value))
-            })?;
-            let hash = self.workshop.hashes.sha256(&file).map_err(|error| {
-                Obstacle::Toolchain(format!("test `{}`: {}: {error}", test.name.value, file.display()))
-            })?;
-            steering.insert("runs".to_owned(), format!("{} {hash}", file.display()));
+    /// Writes what was learned about files, and gives the records that cannot be used, with what is wrong.
+    pub fn finish(&mut self) -> Vec<(PathBuf, String)> {
+        // Losing the hashes costs time only.
+        let _ = self.workshop.hashes.save();
+        std::mem::take(&mut self.results.refused)
+    }
+
+    /// The devices that evidence of this machine speaks for.
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        self.machine.device.as_deref()
+    }
+
+    fn profile(&self) -> Option<Name> {
+        self.workshop.profile_name().cloned()
+    }
+
+    fn plan(&mut self, test: &Test) -> Result<Plan, Obstacle> {
+        if let Some(plan) = self.plans.get(&test.name.value) {
+            return plan.clone();
         }
-        Ok(steering)
+        let plan = self.workshop.steering(test).map(|steering| {
+            let named = self.workshop.named_sources(test);
+            Plan { steering, named }
+        });
+        self.plans.insert(test.name.value.clone(), plan.clone());
+        plan
     }
 
-    fn on_record(
-        &mut self,
-        variant: &Variant,
-        test: &Test,
-        steering: &BTreeMap<String, String>,
-    ) -> Option<Record> {
-        let named = self.workshop.named_sources(test);
-        let profile = self.workshop.profile.map(|profile| profile.name.value.clone());
-        let build = self.builds.find(
-            &test.name,
-            profile.as_ref(),
-            steering,
-            &named,
-            &variant.sources,
-            &self.workshop.root,
-            &mut self.workshop.hashes,
-        )?;
-        let program = match &build.gave {
-            Gave::Failure(text) => {
-                let toolchain = build.toolchain.clone();
-                let state = State::BuildFailed { toolchain, text: text.clone() };
-                return Some(Record { state, evidence: None });
+    fn on_record(&mut self, subject: &Subject, test: &Test, plan: &Plan) -> Option<OnRecord> {
+        let profile = self.profile();
+        let hashes = &mut self.workshop.hashes;
+        let root = &self.workshop.root;
+        let sources = &subject.sources;
+        let builds = self.builds.of(&test.name, profile.as_ref()).iter().rev();
+        let build = builds.into_iter().find(|build| {
+            // Cheap questions first: most records are of other variants.
+            let reads_the_same = match &build.inputs.tree {
+                TreeRead::Files { files, .. } => {
+                    files.iter().all(|(path, entry)| sources.entry(path) == Some(*entry))
+                }
+                TreeRead::Whole { digest } => digest == sources.whole(),
+            };
+            if !reads_the_same || build.inputs.options != plan.steering.options {
+                return false;
             }
-            Gave::Program(program) => program.clone(),
-        };
-        let evidence = self.find_evidence(test, &program, &variant.sources)?;
-        let state = self.state(test, &build.toolchain, build.read(), &evidence);
-        Some(Record { state, evidence: Some(evidence) })
+            let mut project = plan.named.clone();
+            for file in build.inputs.project.keys().filter(|file| !plan.named.contains_key(*file)) {
+                let hash = hashes.sha256(&root.join(file)).unwrap_or_default();
+                project.insert(file.clone(), hash);
+            }
+            let libraries_stand = match &build.outcome {
+                BuildOutcome::Built { outputs } => outputs
+                    .iter()
+                    .filter(|(file, _)| file.starts_with('/'))
+                    .all(|(file, hash)| hashes.sha256(Path::new(file)).is_ok_and(|now| now == *hash)),
+                BuildOutcome::Failed { .. } => true,
+            };
+            libraries_stand
+                && build.holds_for(&Candidate {
+                    entry: &|path: &UpstreamPath| sources.entry(path),
+                    paths: sources.names(),
+                    whole: sources.whole(),
+                    project: &project,
+                    options: &plan.steering.options,
+                    toolchain: &plan.steering.toolchain,
+                })
+        })?;
+        let build = build.clone();
+        let result = self.result_of(subject, test, plan, &build);
+        Some(OnRecord { build, result })
     }
 
-    /// The evidence for a program on a tree, if what it read while it ran is the same here.
-    fn find_evidence(&mut self, test: &Test, program: &str, sources: &Sources) -> Option<Evidence> {
-        let profile = self.workshop.profile.map(|profile| profile.name.value.clone());
-        let ours = self.workshop.named_sources(test);
-        let all = self.evidence.find(&test.name, profile.as_ref(), program, &self.machine);
-        all.into_iter().find(|evidence| {
-            evidence.ours == ours
-                && evidence.tree.iter().all(|(path, entry)| {
-                    sources::describe(sources.entry(path)) == *entry
-                })
-                && evidence.names.as_ref().is_none_or(|names| names == sources.names())
+    /// The runs of what was built, if all that they depend on is the same here.
+    fn result_of(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        plan: &Plan,
+        build: &BuildRecord,
+    ) -> Option<(String, ResultRecord)> {
+        let inputs = self.run_inputs(test, plan, build)?;
+        let profile = self.profile();
+        let found = self.results.of(&test.name, profile.as_ref()).iter().find(|(_, record)| {
+            let mut now = inputs.clone();
+            for file in record.inputs.files.keys() {
+                let entry = match file.strip_prefix(TREE) {
+                    _ if file == NAMES => subject.sources.names().to_owned(),
+                    Some(path) => {
+                        let path = UpstreamPath::parse(path);
+                        describe(path.ok().and_then(|path| subject.sources.entry(&path)))
+                    }
+                    None => continue,
+                };
+                now.files.insert(file.clone(), entry);
+            }
+            now == record.inputs
+        });
+        found.cloned()
+    }
+
+    /// What the runs of a program depend on, before it is known what it opens while it runs. `None`: there is
+    /// no program.
+    fn run_inputs(&self, test: &Test, plan: &Plan, build: &BuildRecord) -> Option<RunInputs> {
+        let BuildOutcome::Built { outputs } = &build.outcome else { return None };
+        let mut libraries = outputs.clone();
+        let binary = libraries.remove(PROGRAM)?;
+        let environment = self.workshop.env.iter().filter_map(|(name, value)| {
+            let name = name.to_str()?;
+            let counts = STEER_RUNS.iter().any(|start| name.starts_with(start));
+            counts.then(|| (name.to_owned(), value.to_string_lossy().into_owned()))
+        });
+        Some(RunInputs {
+            binary,
+            libraries,
+            files: plan.named.clone(),
+            command: test.command.iter().map(|part| part.value.clone()).collect(),
+            environment: environment.collect(),
+            format: match test.format {
+                Format::Jsonl => "jsonl",
+                Format::Junit => "junit",
+                Format::Exit => "exit",
+            }
+            .to_owned(),
+            timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
+            sanitizers: test.sanitizers.iter().map(|sanitizer| sanitizer_name(sanitizer.value)).collect(),
+            compiler: plan.steering.toolchain.clone(),
+            host: self.machine.class(),
+            device: self.machine.device.clone(),
+            driver: self.machine.driver.clone(),
+            protocol: PROTOCOL,
         })
     }
 
-    fn state(&self, test: &Test, toolchain: &str, mut read: Inputs, evidence: &Evidence) -> State {
-        read.tree.extend(evidence.tree.clone());
-        let missing = |sanitizer: &Sanitizer| {
-            let text = format!("this version cannot run {sanitizer:?} yet");
-            (format!("{sanitizer:?}").to_lowercase(), vec![CellOutcome::Unknown { why: Unknown::Missing { text } }])
+    fn state(&self, test: &Test, record: &OnRecord) -> State {
+        let toolchain = record.build.inputs.toolchain.clone();
+        if let BuildOutcome::Failed { text } = &record.build.outcome {
+            return State::BuildFailed { toolchain, text: text.clone() };
+        }
+        let Some((_, result)) = &record.result else { return State::NotRun };
+        let missing = |sanitizer: Sanitizer| {
+            let text = format!("this version cannot run {} yet", sanitizer_name(sanitizer));
+            (sanitizer_name(sanitizer), vec![CellOutcome::Unknown { why: Unknown::Missing { text } }])
         };
         State::Ran(Ran {
-            toolchain: toolchain.to_owned(),
-            inputs: Some(builds::digest(&read)),
-            runs: evidence.runs.clone(),
-            sanitized: test.sanitizers.iter().map(|sanitizer| missing(&sanitizer.value)).collect(),
+            toolchain,
+            inputs: Some(what_was_read(&record.build.inputs, Some(&result.inputs))),
+            runs: result.runs.clone(),
+            sanitized: test.sanitizers.iter().map(|sanitizer| missing(sanitizer.value)).collect(),
         })
     }
 
     fn try_measure(
         &mut self,
-        variant: &Variant,
+        subject: &Subject,
         test: &Test,
-        runs: u32,
-        same_seeds: bool,
+        have: usize,
+        seeds: &[u64],
     ) -> Result<State, MakeError> {
-        let steering = self.steering(test)?;
-        let record = self.on_record(variant, test, &steering);
-        if let Some(record) = &record {
-            let missing = record.evidence.as_ref().map(|evidence| missing_seeds(evidence, runs, same_seeds));
-            if missing.is_none_or(|missing| missing.is_empty()) {
-                return Ok(record.state.clone());
+        let plan = self.plan(test)?;
+        if let Some(record) = self.on_record(subject, test, &plan) {
+            let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
+            if runs > have || matches!(record.build.outcome, BuildOutcome::Failed { .. }) {
+                return Ok(self.state(test, &record));
             }
         }
         match &self.workshop.requirement {
             Requirement::Missing(missing) => {
-                let text = format!("{}; {}", missing.what, missing.hint);
-                return Err(Obstacle::Device(text).into());
+                return Err(Obstacle::Device(format!("{}; {}", missing.what, missing.hint)).into());
             }
             Requirement::Nothing | Requirement::Device(_) => {}
         }
-        self.flip(variant)?;
-        let Some(open) = self.sites.get(&variant.sources.commit) else {
-            return Err(Obstacle::Environment("the site is gone".to_owned()).into());
-        };
+        self.flip(subject)?;
         if test.target.is_some() {
-            let event = Event::Building { test: test.name.value.clone(), variant: variant.label.clone() };
+            let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
             (self.events)(event);
         }
         let started = Instant::now();
-        let made = self.workshop.make(&open.site, &variant.sources, test)?;
-        let words = toolchain_words(&steering);
-        let ready = match made {
+        let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
+        let ready = match self.workshop.make(&open.site, &subject.sources, test, &plan.steering)? {
+            Made::Ready(ready) => ready,
             Made::Failed(failure) => {
                 let text = format!("{}: {}", failure.stage, failure.what);
-                (self.events)(Event::BuildFailed { what: text.clone() });
-                let mut build = Build::new(
-                    steering,
-                    &variant.sources,
-                    &Inputs { ours: self.all_ours(test), ..Inputs::default() },
-                    words.clone(),
-                    Gave::Failure(text.clone()),
-                );
-                build.whole = Some(variant.sources.fingerprint());
-                self.add_build(test, build);
-                return Ok(State::BuildFailed { toolchain: words, text });
+                (self.events)(Event::BuildFailed { what: text.clone(), log: failure.log });
+                let record = self.failed_build(subject, test, &plan, text);
+                self.add_build(test, &record);
+                return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
-            Made::Ready(ready) => ready,
         };
         if test.target.is_some() {
             (self.events)(Event::Built { steps: ready.steps, wall: started.elapsed() });
         }
-        let results = open.site.results(&test.name).join(slug(&variant.label));
-        let caches = open.site.caches(&slug(&variant.label));
-        let tree = open.site.tree();
-        let program = self.identify(&ready, &results)?;
-        let gave = Gave::Program(program.clone());
-        let build = Build::new(steering, &variant.sources, &ready.inputs, words.clone(), gave);
-        let read = build.read();
-        self.add_build(test, build);
-
-        let evidence = self.find_evidence(test, &program, &variant.sources);
-        let mut evidence = match evidence {
-            Some(evidence) => evidence,
-            None => self.new_evidence(variant, test, &program, &ready),
+        let folders = Folders {
+            tree: open.site.tree(),
+            results: open.site.results(&test.name).join(slug(&subject.label)),
+            caches: open.site.caches(&slug(&subject.label)).join(test.name.as_str()),
         };
-        let env = self.environment(variant, test, &tree, ready.build.as_deref(), &caches)?;
-        let todo = missing_seeds(&evidence, runs, same_seeds);
-        let of = evidence.runs.len() + todo.len();
-        for seed in todo {
-            let number = evidence.runs.len() + 1;
+        let outputs = self.identify(&ready, &folders.results)?;
+        let build = self.good_build(subject, &plan, &ready.read, outputs);
+        self.add_build(test, &build);
+        let mut result = self.result_of(subject, test, &plan, &build);
+        if result.as_ref().is_none_or(|(_, result)| result.runs.len() <= have) {
+            result = self.run(subject, test, &plan, &build, &ready, &folders, result, seeds)?;
+        }
+        Ok(self.state(test, &OnRecord { build, result }))
+    }
+
+    /// Runs the test once for each seed, and puts each run on record.
+    #[expect(clippy::too_many_arguments, reason = "all of it is what one run depends on")]
+    fn run(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        plan: &Plan,
+        build: &BuildRecord,
+        ready: &Ready,
+        folders: &Folders,
+        known: Option<(String, ResultRecord)>,
+        seeds: &[u64],
+    ) -> Result<Option<(String, ResultRecord)>, MakeError> {
+        let Some(inputs) = self.run_inputs(test, plan, build) else { return Ok(None) };
+        let env = self.environment(subject, &folders.tree, ready.build.as_deref(), &folders.caches)?;
+        let (mut file, mut record) = match known {
+            Some((file, record)) => (Some(file), record),
+            None => (
+                None,
+                ResultRecord {
+                    test: test.name.value.clone(),
+                    inputs,
+                    runs: Vec::new(),
+                    sanitized: BTreeMap::new(),
+                    variant: subject.note.clone(),
+                    machine: self.machine.clone(),
+                    recorded: 0,
+                },
+            ),
+        };
+        let profile = self.profile();
+        let of = record.runs.len() + seeds.len();
+        for &seed in seeds {
+            let number = record.runs.len() + 1;
             let command: Vec<_> = ready.command.iter().map(|part| part.to_string_lossy()).collect();
             (self.events)(Event::Running {
                 test: test.name.value.clone(),
-                variant: variant.label.clone(),
+                variant: subject.label.clone(),
                 command: command.join(" "),
                 number,
                 of,
             });
             let started = Instant::now();
-            let watch = Watch::start(&tree);
-            let watched = watch.is_some();
+            let watch = Watch::start(&folders.tree);
             let trial = Trial {
                 command: &ready.command,
                 env: &env,
                 format: test.format,
                 timeout: test.timeout,
-                folder: &results,
+                folder: &folders.results,
                 patience: test.timeout.saturating_mul(4),
             };
             let run = trial.run(seed, number)?;
             let reads = watch.and_then(Watch::finish);
             (self.events)(count(&run, started.elapsed()));
-            self.note_reads(&mut evidence, reads.as_ref(), watched, variant, test);
+            for (path, entry) in opened(reads.as_ref(), &subject.sources) {
+                record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
+            }
+            if reads.is_none() || test.target.is_none() {
+                // A script may look whether a file is there without opening it.
+                record.inputs.files.insert(NAMES.to_owned(), subject.sources.names().to_owned());
+            }
+            if reads.is_some_and(|reads| !reads.written.is_empty()) {
+                let text = format!("test `{}` writes into the tree, which is made anew", test.name.value);
+                (self.events)(Event::Warning(text));
+                self.forget_tree(subject);
+            }
             let is_result = is_result(&run);
-            evidence.runs.push(run);
+            record.runs.push(run);
             if !is_result {
                 // The next attempt may go better: nothing of this one is put on record.
                 break;
             }
-            if let Err(error) = self.evidence.write(&mut evidence) {
-                (self.events)(Event::Warning(format!("the evidence cannot be written: {error}")));
+            record.recorded = records::now();
+            match self.results.write(file.clone(), profile.as_ref(), &record) {
+                Ok(name) => file = Some(name),
+                Err(error) => {
+                    let text = format!("the evidence cannot be written: {error}");
+                    (self.events)(Event::Warning(text));
+                }
+            }
+            if self.sites.get(&subject.sources.commit).is_some_and(|open| open.now.is_none()) {
+                self.flip(subject)?;
             }
         }
-        Ok(self.state(test, &words, read, &evidence))
+        Ok(Some((file.unwrap_or_default(), record)))
     }
 
-    fn new_evidence(
-        &mut self,
-        variant: &Variant,
-        test: &Test,
-        program: &str,
-        ready: &Ready,
-    ) -> Evidence {
-        let compilers = ready.build.iter().flat_map(|build| toolchain::compilers(build));
-        let compilers = compilers.map(|c| format!("{} {} {}", c.language, c.maker, c.version)).collect();
-        let overlays: std::collections::BTreeSet<Name> =
-            variant.sources.owners.values().flatten().cloned().collect();
-        Evidence {
-            schema: super::evidence::SCHEMA.to_owned(),
-            upstream: self.name.clone(),
-            commit: variant.sources.commit,
-            variant: variant.label.clone(),
-            overlays: overlays.into_iter().collect(),
-            test: test.name.value.clone(),
-            profile: self.workshop.profile.map(|profile| profile.name.value.clone()),
-            made: super::evidence::now(),
-            machine: self.machine.clone(),
-            compilers,
-            command: ready.command.iter().map(|part| part.to_string_lossy().into_owned()).collect(),
-            program: program.to_owned(),
-            ours: self.workshop.named_sources(test),
-            tree: BTreeMap::new(),
-            names: None,
-            runs: Vec::new(),
-            checksum: String::new(),
-            file: None,
+    fn forget_tree(&mut self, subject: &Subject) {
+        if let Some(open) = self.sites.get_mut(&subject.sources.commit) {
+            open.now = None;
+            let _ = std::fs::remove_dir_all(open.site.tree());
         }
     }
 
-    /// Files of ours that may have to do with a build that failed: nobody knows which it read.
-    fn all_ours(&mut self, test: &Test) -> BTreeMap<PathBuf, String> {
-        let profile = self.workshop.profile.map(|profile| profile.name.value.clone());
-        let mut ours = self.workshop.named_sources(test);
-        let mut files = self.builds.files_of_ours(&test.name, profile.as_ref());
+    fn good_build(
+        &self,
+        subject: &Subject,
+        plan: &Plan,
+        read: &Read,
+        outputs: BTreeMap<String, String>,
+    ) -> BuildRecord {
+        let paths = subject.sources.names().to_owned();
+        let tree = TreeRead::Files { files: read.tree.clone(), paths };
+        self.record(subject, plan, tree, read.files.clone(), BuildOutcome::Built { outputs })
+    }
+
+    /// Nobody knows what a build that failed has read: all files that may have to do with it count.
+    fn failed_build(&mut self, subject: &Subject, test: &Test, plan: &Plan, text: String) -> BuildRecord {
+        let profile = self.profile();
+        let builds = self.builds.of(&test.name, profile.as_ref());
+        let mut files: std::collections::BTreeSet<String> =
+            builds.iter().flat_map(|build| build.inputs.project.keys().cloned()).collect();
         if let Some(project) = &test.project {
-            files.extend(self.workshop.project_files(project));
+            let of_project = self.workshop.project_files(project);
+            files.extend(of_project.iter().map(|file| file.display().to_string()));
         }
+        let mut project = plan.named.clone();
         for file in files {
             if let Ok(hash) = self.workshop.hashes.sha256(&self.workshop.root.join(&file)) {
-                ours.insert(file, hash);
+                project.insert(file, hash);
             }
         }
-        ours
+        let tree = TreeRead::Whole { digest: subject.sources.whole().to_owned() };
+        self.record(subject, plan, tree, project, BuildOutcome::Failed { text })
     }
 
-    fn note_reads(
-        &mut self,
-        evidence: &mut Evidence,
-        reads: Option<&Reads>,
-        watched: bool,
-        variant: &Variant,
-        test: &Test,
-    ) {
-        make::add_reads(&mut evidence.tree, reads, &variant.sources);
-        if reads.is_none() || test.target.is_none() {
-            // A script may look whether a file is there without opening it.
-            evidence.names = Some(variant.sources.names().to_owned());
-        }
-        if reads.is_none() && watched {
-            let text = format!("test `{}` opens more files than can be watched: all files count", test.name.value);
-            (self.events)(Event::Warning(text));
-        }
-        if reads.is_some_and(|reads| !reads.written.is_empty()) {
-            let text = format!("test `{}` writes into the tree, which is made anew", test.name.value);
-            (self.events)(Event::Warning(text));
-            if let Some(open) = self.sites.get_mut(&variant.sources.commit) {
-                open.now = None;
-                let _ = std::fs::remove_dir_all(open.site.tree());
-            }
+    fn record(
+        &self,
+        subject: &Subject,
+        plan: &Plan,
+        tree: TreeRead,
+        project: BTreeMap<String, String>,
+        outcome: BuildOutcome,
+    ) -> BuildRecord {
+        let Steering { options, toolchain } = plan.steering.clone();
+        BuildRecord {
+            inputs: BuildInputs { tree, project, options, toolchain },
+            outcome,
+            variant: subject.note.clone(),
+            machine: self.machine.clone(),
+            recorded: records::now(),
         }
     }
 
-    fn add_build(&mut self, test: &Test, build: Build) {
-        let profile = self.workshop.profile.map(|profile| profile.name.value.clone());
-        if let Err(error) = self.builds.add(&test.name, profile.as_ref(), build) {
+    fn add_build(&mut self, test: &Test, build: &BuildRecord) {
+        let profile = self.profile();
+        if let Err(error) = self.builds.add(&test.name, profile.as_ref(), build.clone()) {
             (self.events)(Event::Warning(format!("what was built cannot be noted: {error}")));
         }
     }
 
     /// Makes the tree of the variant's commit what the variant says.
-    fn flip(&mut self, variant: &Variant) -> Result<(), MakeError> {
-        let commit = variant.sources.commit;
+    fn flip(&mut self, subject: &Subject) -> Result<(), MakeError> {
+        let commit = subject.sources.commit;
         let events = &mut *self.events;
         if !self.sites.contains_key(&commit) {
             let opened = Site::open(&self.workshop.root, &self.name, commit, &mut |folder| {
@@ -467,14 +590,14 @@ impl<'a> Lab<'a> {
             self.sites.insert(commit, Open { site, now: None });
         }
         let Some(open) = self.sites.get_mut(&commit) else { return Ok(()) };
-        let fingerprint = variant.sources.fingerprint();
+        let fingerprint = subject.sources.whole().to_owned();
         let tree = open.site.tree();
         if open.now.as_ref() == Some(&fingerprint) && tree.is_dir() {
             return Ok(());
         }
-        events(Event::Flipping { variant: variant.label.clone(), changes: variant.sources.changes.len() });
+        events(Event::Flipping { variant: subject.label.clone(), changes: subject.sources.changes.len() });
         open.now = None;
-        let wanted = variant.sources.wanted(&self.name);
+        let wanted = subject.sources.wanted(&self.name);
         // The tree is nobody's but ours: what stands in the way was left by a test, and a copy is kept.
         let options = tree::Options { force: true, ..tree::Options::default() };
         let outcome = tree::bring_to(&tree, &wanted, self.upstream, &options, &mut |event| {
@@ -496,41 +619,44 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// A hash of all that is fixed about what will run: the program, its libraries, files that the command
-    /// names, the command itself.
-    fn identify(&mut self, ready: &Ready, results: &Path) -> Result<String, MakeError> {
-        let environment = |error: std::io::Error, path: &Path| {
-            MakeError::Obstacle(Obstacle::Environment(format!("{}: {error}", path.display())))
-        };
-        std::fs::create_dir_all(results).map_err(|error| environment(error, results))?;
-        let mut text = String::new();
+    /// The program, its libraries and the files that the command names, each with its hash.
+    fn identify(&mut self, ready: &Ready, results: &Path) -> Result<BTreeMap<String, String>, MakeError> {
+        std::fs::create_dir_all(results)
+            .map_err(|error| Obstacle::Environment(format!("{}: {error}", results.display())))?;
         let Some(program) = ready.command.first() else {
             return Err(Obstacle::Environment("the test has no command".to_owned()).into());
         };
-        let program = self.workshop.env.find(Path::new(program)).unwrap_or_else(|| PathBuf::from(program));
-        let libraries = loaded::libraries(&program, &self.workshop.env, &results.join("libraries"))?;
-        for file in std::iter::once(&program).chain(&libraries) {
-            // A program that is not there is a result of its own.
-            let hash = self.workshop.hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
-            text.push_str(&format!("file {} {hash}\n", place(file, &self.workshop.root)));
+        let env = &self.workshop.env;
+        let program = env.find(Path::new(program)).unwrap_or_else(|| PathBuf::from(program));
+        let libraries = loaded::libraries(&program, env, &results.join("libraries"))?;
+        let mut outputs = BTreeMap::new();
+        // A program that is not there is a result of its own.
+        let mut hash =
+            |file: &Path| self.workshop.hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        outputs.insert(PROGRAM.to_owned(), hash(&program));
+        let name = |file: &Path| match ready.build.as_ref().and_then(|build| file.strip_prefix(build).ok()) {
+            Some(file) => file.display().to_string(),
+            None => file.display().to_string(),
+        };
+        for file in &libraries {
+            outputs.insert(name(file), hash(file));
         }
-        for part in &ready.command {
-            text.push_str(&format!("argument {}\n", place(Path::new(part), &self.workshop.root)));
+        for part in ready.command.iter().skip(1) {
             let file = Path::new(part);
-            let in_tree = file.starts_with(self.workshop.root.join(".overlaid/lab")) && ready.build.as_ref().is_none_or(|build| !file.starts_with(build));
-            if file.is_absolute() && !in_tree && file.is_file() {
-                let hash = self.workshop.hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
-                text.push_str(&format!("content {hash}\n"));
+            // What of the tree is opened is seen while the test runs.
+            let is_ours = ready.build.as_ref().is_some_and(|build| file.starts_with(build))
+                || !file.starts_with(self.workshop.root.join(".overlaid"));
+            if file.is_absolute() && is_ours && file.is_file() {
+                outputs.insert(name(file), hash(file));
             }
         }
-        Ok(crate::io::hashes::sha256_of(text.as_bytes()))
+        Ok(outputs)
     }
 
     /// What a test is given.
     fn environment(
         &self,
-        variant: &Variant,
-        test: &Test,
+        subject: &Subject,
         tree: &Path,
         build: Option<&Path>,
         caches: &Path,
@@ -539,9 +665,8 @@ impl<'a> Lab<'a> {
         let mut env = self.workshop.env.clone();
         env.set("OVERLAID_TREE", tree);
         env.set("OVERLAID_BUILD", build.unwrap_or(tree));
-        env.set("OVERLAID_VARIANT", OsStr::new(&variant.label));
+        env.set("OVERLAID_VARIANT", OsStr::new(&subject.label));
         let of_profile = self.workshop.profile.iter().flat_map(|profile| &profile.cache_env);
-        let caches = caches.join(test.name.as_str());
         for name in CACHES.into_iter().chain(of_profile.map(|name| name.as_str())) {
             let folder = caches.join(name);
             std::fs::create_dir_all(&folder)
@@ -552,41 +677,42 @@ impl<'a> Lab<'a> {
     }
 }
 
+/// The name of the program among what a build makes.
+const PROGRAM: &str = "program";
+
+/// Before a path of the tree among the files that a run opened.
+const TREE: &str = "tree: ";
+
+/// A run that may have looked for files by name depends on all names of the tree.
+const NAMES: &str = "names of the tree";
+
+/// How variables start by which users steer libraries and drivers.
+const STEER_RUNS: [&str; 11] =
+    ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
+
+/// Folders of one test on one variant.
+struct Folders {
+    tree: PathBuf,
+    results: PathBuf,
+    caches: PathBuf,
+}
+
+fn site_is_gone() -> Obstacle {
+    Obstacle::Environment("the folder of the commit is gone".to_owned())
+}
+
 /// Whether a run says something about the program: it was neither ended from outside nor unable to start.
 fn is_result(run: &Run) -> bool {
     !run.cells.iter().any(|cell| {
-        matches!(&cell.outcome, CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } })
+        matches!(
+            &cell.outcome,
+            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } }
+        )
     })
 }
 
-struct Record {
-    state: State,
-    evidence: Option<Evidence>,
-}
-
-/// What built something, in words that are equal for the same tools. Not what CMake found out about
-/// compilers: a configure that fails early leaves nothing of that.
-fn toolchain_words(steering: &BTreeMap<String, String>) -> String {
-    let tools: String = steering
-        .iter()
-        .filter(|(key, _)| key.starts_with("program ") || key.starts_with("variable "))
-        .map(|(key, value)| format!("{key} {value}\n"))
-        .collect();
-    format!("tools {}", &crate::io::hashes::sha256_of(tools.as_bytes())[..8])
-}
-
-/// The seeds that have to be run still.
-fn missing_seeds(evidence: &Evidence, runs: u32, same_seeds: bool) -> Vec<u64> {
-    let have: Vec<u64> = evidence.runs.iter().map(|run| run.seed).collect();
-    let missing = (runs as usize).saturating_sub(have.len());
-    if !same_seeds {
-        return seeds(runs).into_iter().skip(have.len()).collect();
-    }
-    let mut once: Vec<u64> = have.clone();
-    once.sort_unstable();
-    once.dedup();
-    once.sort_by_key(|seed| have.iter().filter(|other| *other == seed).count());
-    once.into_iter().cycle().take(if have.is_empty() { 0 } else { missing }).collect()
+fn sanitizer_name(sanitizer: Sanitizer) -> String {
+    format!("{sanitizer:?}").to_lowercase()
 }
 
 fn count(run: &Run, wall: Duration) -> Event {
@@ -600,17 +726,6 @@ fn count(run: &Run, wall: Duration) -> Event {
         }
     }
     Event::Ran { passed, failed, other, wall }
-}
-
-/// A path without the part that is this machine's own.
-fn place(file: &Path, root: &Path) -> String {
-    let file = file.strip_prefix(root).unwrap_or(file);
-    // Two variants that run the same program at other commits are the same to a test.
-    let text = file.display().to_string();
-    match text.strip_prefix(".overlaid/lab/") {
-        Some(rest) => rest.split('/').skip(2).collect::<Vec<_>>().join("/"),
-        None => text,
-    }
 }
 
 /// A variant's name as a folder's.

@@ -6,8 +6,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
+use crate::evidence::build::{paths_digest, tree_digest};
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::plan::Wanted;
 use crate::tree::{Changes, Content, Entry, Listing};
@@ -24,6 +23,7 @@ pub struct Sources {
     /// The overlays behind each of them.
     pub owners: BTreeMap<UpstreamPath, Vec<OverlayName>>,
     names: OnceCell<String>,
+    whole: OnceCell<String>,
 }
 
 impl Sources {
@@ -39,7 +39,7 @@ impl Sources {
             content.as_ref().map(Content::entry) != listing.get(path).copied()
         };
         let changes = changes.into_iter().filter(|(path, content)| differs(path, content)).collect();
-        Self { commit, listing, changes, owners, names: OnceCell::new() }
+        Self { commit, listing, changes, owners, names: OnceCell::new(), whole: OnceCell::new() }
     }
 
     /// What stands at a path.
@@ -64,35 +64,13 @@ impl Sources {
     /// A hash of the names of all files, without their contents: what globs and searches see.
     #[must_use]
     pub fn names(&self) -> &str {
-        self.names.get_or_init(|| {
-            let names: std::collections::BTreeSet<_> = self.entries().map(|(path, _)| path).collect();
-            let mut hash = Sha256::new();
-            for name in names {
-                hash.update(&**name.as_bytes());
-                hash.update([0]);
-            }
-            hex(hash)
-        })
+        self.names.get_or_init(|| paths_digest(self.entries().map(|(path, _)| path)))
     }
 
-    /// A hash of the commit and all changes: equal for the same tree.
+    /// A hash of all names, modes and contents.
     #[must_use]
-    pub fn fingerprint(&self) -> String {
-        let mut hash = Sha256::new();
-        hash.update(self.commit.as_bytes());
-        for (path, content) in &self.changes {
-            hash.update(&**path.as_bytes());
-            hash.update([0]);
-            match content {
-                Some(content) => {
-                    let entry = content.entry();
-                    hash.update(entry.mode.as_octal());
-                    hash.update(entry.id.as_bytes());
-                }
-                None => hash.update("gone"),
-            }
-        }
-        hex(hash)
+    pub fn whole(&self) -> &str {
+        self.whole.get_or_init(|| tree_digest(self.entries()))
     }
 
     /// The tree to be made on disk.
@@ -104,23 +82,9 @@ impl Sources {
             listing: (*self.listing).clone(),
             changes: self.changes.clone(),
             owners: self.owners.clone(),
-            fingerprint: self.fingerprint(),
+            fingerprint: self.whole().to_owned(),
         }
     }
-}
-
-fn hex(hash: Sha256) -> String {
-    use std::fmt::Write as _;
-    hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// An entry as a text that fits a record: `100644 <id>`; `-` for nothing.
-#[must_use]
-pub fn describe(entry: Option<Entry>) -> String {
-    entry.map_or_else(|| "-".to_owned(), |entry| format!("{} {}", entry.mode.as_octal(), entry.id))
 }
 
 #[cfg(test)]
@@ -147,8 +111,8 @@ mod tests {
 
     #[test]
     fn changes_that_change_nothing_make_no_difference() {
-        assert_eq!(sources(&[]).fingerprint(), sources(&[("a", Some("1")), ("c", None)]).fingerprint());
-        assert_ne!(sources(&[]).fingerprint(), sources(&[("a", Some("2"))]).fingerprint());
+        assert_eq!(sources(&[]).whole(), sources(&[("a", Some("1")), ("c", None)]).whole());
+        assert_ne!(sources(&[]).whole(), sources(&[("a", Some("2"))]).whole());
         let paths: Vec<_> =
             sources(&[("a", None), ("0", Some("x"))]).entries().map(|(p, _)| p.to_string()).collect();
         assert_eq!(paths, ["b", "0"]);
