@@ -8,7 +8,10 @@
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what is on record | `records` |
 //! | all of it together | `measure` |
+//! | what verdicts want, until they want no more | `campaign` |
 
+#[cfg(feature = "git")]
+pub mod campaign;
 pub mod make;
 pub mod measure;
 pub mod records;
