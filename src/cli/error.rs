@@ -157,3 +157,9 @@ impl From<crate::upstream::UpstreamError> for Failure {
         }
     }
 }
+
+impl From<crate::io::tree::TreeError> for Failure {
+    fn from(error: crate::io::tree::TreeError) -> Self {
+        Failure::environment(error.to_string())
+    }
+}

@@ -6,6 +6,8 @@ mod error;
 mod status;
 mod table;
 mod ui;
+mod verify;
+mod wanted;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +16,7 @@ use clap::{Parser, Subcommand};
 
 use crate::id::Name;
 
-pub use context::{Context, named_commits, without_problems};
+pub use context::{Context, without_problems};
 pub use error::{Answer, Failure, FailureKind};
 pub use ui::{Tone, Ui};
 
@@ -65,6 +67,7 @@ fn parse_name(text: &str) -> Result<Name, &'static str> {
 #[derive(Debug, Subcommand)]
 enum Command {
     Status(status::Args),
+    Verify(verify::Args),
     Diff(diff::Args),
 }
 
@@ -87,6 +90,7 @@ fn run() -> ExitCode {
     };
     let result = match &cli.command {
         Command::Status(args) => status::run(&context, args, &mut ui),
+        Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
     };
     ui.end_progress();

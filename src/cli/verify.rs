@@ -176,11 +176,12 @@ impl Checked<'_> {
             }
             for found in marker::find(&content.bytes) {
                 let upstream = match &found.source {
-                    Ok((source, commit)) => content_at(self.store, *commit, source)?.map(|content| content.bytes),
+                    Ok((source, commit)) => {
+                        content_at(self.store, *commit, source)?.map(|content| content.bytes)
+                    }
                     Err(_) => None,
                 };
-                let finding =
-                    marker::check(name, &path, &content.bytes, &text, &found, upstream.as_deref());
+                let finding = marker::check(name, &path, &content.bytes, &text, &found, upstream.as_deref());
                 findings.extend(finding);
             }
         }
@@ -210,7 +211,8 @@ impl Checked<'_> {
         };
         let is_file = matches!(loaded.overlay.kind, Kind::Files(_));
         let with_text = contents.into_iter().map(|(path, content)| {
-            let file = if is_file { self.workspace.overlay_file(&path) } else { path.to_os_path().to_owned() };
+            let file =
+                if is_file { self.workspace.overlay_file(&path) } else { path.to_os_path().to_owned() };
             let text = OwnText::new(file, &content.bytes);
             (path, content, text)
         });
@@ -302,7 +304,7 @@ fn describe_difference(difference: &tree::Difference, resolution: &Resolution) -
         tree::Kind::Mode { .. } => TreeDifference::Mode,
         tree::Kind::Type { .. } => TreeDifference::Type,
     };
-    tree_check::check(&difference.path, kind, &resolution.by)
+    tree_check::check(difference.path.as_ref(), kind, &resolution.by)
 }
 
 fn matches_a_file(disk: &Disk, glob: &str) -> Result<bool, Failure> {

@@ -22,7 +22,8 @@ pub fn wanted(
 ) -> Result<(Wanted, Resolution), Failure> {
     let upstream = &workspace.manifest.upstream;
     let pin = upstream.pin.value;
-    let on: Vec<&Loaded> = workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
+    let on: Vec<&Loaded> =
+        workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
     check_needs(&on)?;
     let mut resolution = resolve(&on, At::Pin(pin), store)?;
     Failure::if_refused(&resolution)?;

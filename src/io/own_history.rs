@@ -60,10 +60,13 @@ impl Revision {
             .find(|folder| folder.join(".git").exists())
             .ok_or_else(|| RevisionError::NoRepository(absolute.clone()))?;
         let store = Store::at(top).map_err(RevisionError::Unreadable)?;
-        let commit = store
-            .resolve(revision)
-            .map_err(|error| RevisionError::Unreadable(error.to_string()))?
-            .ok_or_else(|| RevisionError::Unknown(revision.to_owned()))?;
+        let resolve =
+            |name: &str| store.resolve(name).map_err(|error| RevisionError::Unreadable(error.to_string()));
+        // A branch of our own comes before what its remote has.
+        let commit = match resolve(&format!("refs/heads/{revision}"))? {
+            Some(commit) => commit,
+            None => resolve(revision)?.ok_or_else(|| RevisionError::Unknown(revision.to_owned()))?,
+        };
         let listing = store.listing(commit).map_err(RevisionError::Upstream)?;
         let prefix = absolute.strip_prefix(top).map(Path::to_owned).unwrap_or_default();
         Ok(Self { store, commit, prefix, listing })

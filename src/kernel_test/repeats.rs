@@ -18,9 +18,44 @@ pub fn repeats_needed(p: f64) -> u32 {
         return u32::MAX;
     }
     // Less a little, so that rounding does not ask for one more where the division is exact.
-    let runs = (0.01_f64.ln() / (-p).ln_1p() - 1e-9).ceil();
+    let runs = (BELIEVED.ln() / (-p).ln_1p() - 1e-9).ceil();
     // A float that does not fit becomes the largest number of runs.
     (runs as u32).max(1)
+}
+
+/// The fewest runs of a variant that say anything: of one run nobody knows whether the next would do the same.
+pub const FEWEST_RUNS: u32 = 3;
+
+/// A difference that chance makes more often than this is not believed.
+const BELIEVED: f64 = 0.01;
+
+/// The rate of failure to reckon with after `failed` of `runs` failed. Where all did, the next may still pass:
+/// one failure and one pass are added (Laplace's rule of succession).
+#[must_use]
+pub fn cautious_rate(failed: u32, runs: u32) -> f64 {
+    let (failed, runs) = if failed >= runs { (failed + 1, failed + 2) } else { (failed, runs) };
+    f64::from(failed) / f64::from(runs)
+}
+
+/// Whether `failed` failures on one side and `passed` passes on the other may be chance: a case that does both,
+/// whatever its rate, and whatever the overlay does, comes out like that more than one time in a hundred.
+#[must_use]
+pub fn may_be_chance(failed: u32, passed: u32) -> bool {
+    let runs = f64::from(failed) + f64::from(passed);
+    let power = |n: u32| (f64::from(n) / runs).powf(f64::from(n));
+    failed == 0 || passed == 0 || power(failed) * power(passed) > BELIEVED
+}
+
+/// How many runs to begin with without the overlay, and with it, when `repeats` are asked for: enough that a
+/// difference between them is not chance. The side without gets more; the other is shared by all overlays.
+#[must_use]
+pub fn first_runs(repeats: u32) -> [u32; 2] {
+    let with = repeats.max(FEWEST_RUNS);
+    let mut without = with;
+    while may_be_chance(without, with) {
+        without += 1;
+    }
+    [without, with]
 }
 
 /// The seeds of the first `count` runs. The first seed comes again and again (the same inputs show what is
@@ -45,7 +80,12 @@ pub struct Observed {
     pub value: Option<f64>,
     /// The seeds that were run, each as often as it was run.
     pub seeds: Vec<u64>,
+    /// The bounds that its figure was held against, for each seed (they may depend on the inputs).
+    pub bounds: Bounds,
 }
+
+/// For each seed the largest and the smallest value that passes.
+pub type Bounds = BTreeMap<u64, (Option<f64>, Option<f64>)>;
 
 /// What several runs together came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,7 +173,9 @@ pub fn observe(cells: &[(u64, Option<&Cell>)], repeats: u32) -> Observed {
     }
     let have = u32::try_from(cells.len()).unwrap_or(u32::MAX);
     let mut seen = tally.seen();
-    if have < repeats.max(1) && !matches!(seen, Seen::Flaky { .. } | Seen::Unknown { .. }) {
+    // A hang that was seen twice is not waited for once more.
+    let settled = matches!(seen, Seen::Flaky { .. } | Seen::Unknown { .. } | Seen::Timeout { hung: 2.. });
+    if have < repeats.max(1) && !settled {
         seen = Seen::TooFew { have };
     }
     Observed {
@@ -143,7 +185,13 @@ pub fn observe(cells: &[(u64, Option<&Cell>)], repeats: u32) -> Observed {
         slowest_ms: cells.iter().filter_map(|(_, cell)| cell.map(|cell| cell.millis)).max().unwrap_or(0),
         value: median(&tally.samples).or_else(|| worst_value(cells)),
         seeds: cells.iter().map(|(seed, _)| *seed).collect(),
+        bounds: bounds(cells),
     }
+}
+
+fn bounds(cells: &[(u64, Option<&Cell>)]) -> Bounds {
+    let figures = cells.iter().filter_map(|(seed, cell)| Some((*seed, (*cell)?.figure.as_ref()?)));
+    figures.map(|(seed, figure)| (seed, (figure.max, figure.min))).collect()
 }
 
 /// The middle value; `None` of nothing.
@@ -318,6 +366,27 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_must_be_more_than_chance() {
+        // Against the worst rate, by trying them all.
+        for (failed, passed) in [(1, 1), (3, 3), (2, 6), (4, 3), (3, 4), (2, 7), (1, 36), (1, 37), (4, 4)] {
+            let likely = |p: f64| p.powi(failed as i32) * (1.0 - p).powi(passed as i32);
+            let worst = (1..1000).map(|i| likely(f64::from(i) / 1000.0)).fold(0.0, f64::max);
+            assert_eq!(may_be_chance(failed, passed), worst > 0.01, "{failed} {passed}: {worst}");
+        }
+        assert!(may_be_chance(0, 100) && may_be_chance(100, 0));
+        assert_eq!(first_runs(1), [4, 3]);
+        assert_eq!(first_runs(3), [4, 3]);
+        assert_eq!(first_runs(5), [5, 5]);
+    }
+
+    #[test]
+    fn always_is_not_for_ever() {
+        assert_eq!(cautious_rate(1, 2), 0.5);
+        assert_eq!((cautious_rate(2, 2), cautious_rate(3, 3)), (0.75, 0.8));
+        assert_eq!([2, 3, 4].map(|n| repeats_needed(cautious_rate(n, n))), [4, 3, 3]);
+    }
+
+    #[test]
     fn the_first_seed_comes_again_and_more_runs_only_add() {
         assert_eq!(seeds(7), [1, 1, 2, 1, 3, 1, 4]);
         assert_eq!(seeds(1), [1]);
@@ -366,6 +435,8 @@ mod tests {
         assert_eq!(observed(&outcomes(&[fail()]), 3).seen, Seen::TooFew { have: 1 });
         assert_eq!(observed(&[], 0).seen, Seen::TooFew { have: 0 });
         assert!(matches!(observed(&outcomes(&[PASS, fail()]), 3).seen, Seen::Flaky { .. }));
+        assert_eq!(observed(&outcomes(&[timeout()]), 3).seen, Seen::TooFew { have: 1 });
+        assert_eq!(observed(&outcomes(&[timeout(), timeout()]), 3).seen, Seen::Timeout { hung: 2 });
         // Failing in any repeat is seen, whatever the others came to.
         let mixed = observed(&outcomes(&[fail(), timeout(), PASS, PASS]), 4);
         assert_eq!((mixed.failed, mixed.runs), (1, 3));

@@ -5,7 +5,7 @@
 //! exist.
 //!
 //! A file per table: `upstream`, `features`, `overlay`, `check`, `profile`, `test`; `references` checks what
-//! they say about each other. `table` reads keys, `value` reads texts, `problems` collects the messages.
+//! they say about each other. `table` reads keys, `typed` types, `value` texts; `problems` collects the messages.
 
 mod check;
 pub mod edit;
@@ -19,6 +19,7 @@ mod references;
 mod syntax;
 mod table;
 mod test;
+mod typed;
 mod upstream;
 mod value;
 
@@ -139,7 +140,7 @@ fn check_version(top: &mut Table<'_>, problems: &mut Problems) -> bool {
                 format!("this program reads version {VERSION}"),
             );
             let wrong = if version.value > VERSION { wrong.hint("use a newer overlaid") } else { wrong };
-            table::report_wrong("`version` of the manifest", wrong, version.span, problems);
+            typed::report_wrong("`version` of the manifest", wrong, version.span, problems);
             false
         }
         None => {

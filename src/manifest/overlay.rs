@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 
 use super::problems::Problems;
-use super::table::{Field, Table, as_table, read_text, report_type};
+use super::table::{Field, Table};
+use super::typed::{as_table, read_text, report_type};
 use super::value::{
     COMMIT, CONDITION, Kind as TextKind, NAME, PATCH, PATH, TEXT, UPSTREAM_GLOB, UPSTREAM_PATH, WORD, choice,
 };

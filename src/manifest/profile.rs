@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::problems::Problems;
-use super::table::{Table, as_table, read_text, report_type, report_wrong};
+use super::table::Table;
+use super::typed::{as_table, read_text, report_type, report_wrong};
 use super::value::{NAME, VARIABLE, WORD, Wrong};
 use super::{Located, Profile};
 use crate::diagnostic::quoted;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::problems::Problems;
 use super::profile::refuse_option;
-use super::table::{Table, listed, report_wrong};
+use super::table::{Table, listed};
+use super::typed::report_wrong;
 use super::value::{DURATION, GLOB, Kind, NAME, PROJECT, WORD, Wrong, choice};
 use super::{Format, Located, Sanitizer, Test};
 use crate::diagnostic::{Diagnostic, quoted};

@@ -2,7 +2,10 @@
 //!
 //! Decides what is well formed. Never looks whether what is named exists.
 
-use std::path::{Component, Path, PathBuf};
+mod address;
+mod path;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Condition;
@@ -10,7 +13,7 @@ use super::pattern;
 use super::problems::closest;
 use super::table::listed;
 use crate::diagnostic::{escaped, quoted};
-use crate::id::{CommitId, Name, PathError, UpstreamPath};
+use crate::id::{CommitId, Name, UpstreamPath};
 
 /// A kind of text: what it is called, what it looks like, and how it is read.
 pub(super) struct Kind<T> {
@@ -73,21 +76,21 @@ pub(super) const FEATURE: Kind<Name> =
 
 /// A path of ours.
 pub(super) const PATH: Kind<PathBuf> =
-    Kind { expected: "a path", plural: "paths", example: "\"some/path\"", parse: path };
+    Kind { expected: "a path", plural: "paths", example: "\"some/path\"", parse: path::path };
 
 /// A patch of ours.
 pub(super) const PATCH: Kind<PathBuf> =
-    Kind { expected: "a path", plural: "paths", example: "\"some.patch\"", parse: patch };
+    Kind { expected: "a path", plural: "paths", example: "\"some.patch\"", parse: path::patch };
 
 /// A folder of ours that may be the repository itself.
 pub(super) const PROJECT: Kind<PathBuf> =
-    Kind { expected: "a folder", plural: "folders", example: "\"tests/kernels\"", parse: path_or_top };
+    Kind { expected: "a folder", plural: "folders", example: "\"tests/kernels\"", parse: path::path_or_top };
 
 pub(super) const UPSTREAM_PATH: Kind<UpstreamPath> = Kind {
     expected: "a path in the upstream",
     plural: "paths in the upstream",
     example: "\"src/norm.cu\"",
-    parse: upstream_path,
+    parse: path::upstream_path,
 };
 
 /// A glob over paths of the upstream.
@@ -95,7 +98,7 @@ pub(super) const UPSTREAM_GLOB: Kind<String> = Kind {
     expected: "a path or glob",
     plural: "paths or globs",
     example: "[\"src/**/*.cu\"]",
-    parse: upstream_glob,
+    parse: path::upstream_glob,
 };
 
 /// A glob over files of ours.
@@ -103,7 +106,7 @@ pub(super) const GLOB: Kind<String> = Kind {
     expected: "a path or glob",
     plural: "paths or globs",
     example: "[\"tests/kernels/**\"]",
-    parse: glob,
+    parse: path::glob,
 };
 
 pub(super) const PATTERN: Kind<String> = Kind {
@@ -125,11 +128,11 @@ pub(super) const URL: Kind<String> = Kind {
     expected: "a URL or a path to a repository",
     plural: "URLs",
     example: "\"https://example.org/project.git\"",
-    parse: url,
+    parse: address::url,
 };
 
 pub(super) const BRANCH: Kind<String> =
-    Kind { expected: "a branch", plural: "branches", example: "\"main\"", parse: branch };
+    Kind { expected: "a branch", plural: "branches", example: "\"main\"", parse: address::branch };
 
 pub(super) const DURATION: Kind<Duration> = Kind {
     expected: "a duration such as \"120s\"",
@@ -232,96 +235,6 @@ fn condition(text: &str) -> Result<Condition, Wrong> {
     Ok(Condition { feature: name(feature)?, negated })
 }
 
-fn path(text: &str) -> Result<PathBuf, Wrong> {
-    match path_or_top(text)? {
-        path if path.as_os_str() == "." => {
-            Err(Wrong::new("bad-path", "is the repository itself", "expected a path inside the repository"))
-        }
-        path => Ok(path),
-    }
-}
-
-fn patch(text: &str) -> Result<PathBuf, Wrong> {
-    path(text).map_err(|wrong| Wrong {
-        label: wrong.label.replace("the repository", "the folder of overlay files"),
-        ..wrong
-    })
-}
-
-fn path_or_top(text: &str) -> Result<PathBuf, Wrong> {
-    let wrong = |message: &str, label: &str| Err(Wrong::new("bad-path", message, label));
-    if text.is_empty() {
-        return wrong("is empty", "expected a path, relative to the repository");
-    }
-    if let Some(c) = text.chars().find(|c| c.is_control()) {
-        return wrong("has a control character", &format!("`{}` in a path", c.escape_unicode()));
-    }
-    if text.contains('\\') {
-        let hint = format!("write {}", quoted(&text.replace('\\', "/")));
-        return wrong("has a backslash", "paths have `/` between their parts")
-            .map_err(|wrong| wrong.hint(hint));
-    }
-    if text.starts_with('~') {
-        return wrong("starts with `~`", "nothing is expanded; expected a path relative to the repository");
-    }
-    let mut inside = PathBuf::new();
-    for component in Path::new(text).components() {
-        match component {
-            Component::RootDir | Component::Prefix(_) => {
-                return wrong("is absolute", "expected a path relative to the repository");
-            }
-            Component::ParentDir => {
-                return wrong("leaves its folder", "`..` is not allowed; paths stay inside the repository");
-            }
-            Component::CurDir => {}
-            Component::Normal(part) if part.eq_ignore_ascii_case(".git") => {
-                return wrong("reaches into `.git`", "that folder is git's own");
-            }
-            Component::Normal(part) => inside.push(part),
-        }
-    }
-    Ok(if inside.as_os_str().is_empty() { PathBuf::from(".") } else { inside })
-}
-
-fn upstream_path(text: &str) -> Result<UpstreamPath, Wrong> {
-    UpstreamPath::parse(text).map_err(|why| wrong_upstream_path(text, why))
-}
-
-fn wrong_upstream_path(text: &str, why: PathError) -> Wrong {
-    let wrong = Wrong::new("bad-path", "is not a usable path", why.to_string());
-    match why {
-        PathError::EmptyComponent if text.ends_with('/') => wrong.hint(format!(
-            "a path names a file: leave the `/` at the end away, or add a file to {}",
-            quoted(text)
-        )),
-        PathError::Dots if text.starts_with("./") && UpstreamPath::parse(&text[2..]).is_ok() => {
-            wrong.hint(format!("write {}", quoted(&text[2..])))
-        }
-        _ => wrong,
-    }
-}
-
-fn upstream_glob(text: &str) -> Result<String, Wrong> {
-    if pattern::has_wildcards(text) { glob(text) } else { upstream_path(text).map(|_| text.to_owned()) }
-}
-
-fn glob(text: &str) -> Result<String, Wrong> {
-    if !pattern::has_wildcards(text) {
-        path_or_top(text)?;
-    }
-    if text.starts_with('/') {
-        return Err(Wrong::new("bad-path", "is absolute", "expected a path relative to its folder"));
-    }
-    if text.split('/').any(|component| component == "..") {
-        return Err(Wrong::new("bad-path", "leaves its folder", "`..` is not allowed"));
-    }
-    match pattern::glob(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(Wrong::new("bad-glob", "is not a usable glob", escaped(&error.kind().to_string()))
-            .note("`*` and `?` stay within a folder, `**` crosses folders, `[ab]` and `{a,b}` choose")),
-    }
-}
-
 fn forbidden(text: &str) -> Result<String, Wrong> {
     let regex = regex(text)?;
     if regex.is_match(b"") {
@@ -356,62 +269,6 @@ fn regex(text: &str) -> Result<regex::bytes::Regex, Wrong> {
         };
         Wrong::new("bad-regex", "is not a usable regular expression", escaped(&why))
     })
-}
-
-fn url(text: &str) -> Result<String, Wrong> {
-    const SCHEMES: [&str; 5] = ["https", "http", "ssh", "git", "file"];
-    let wrong = |message: &str, label: &str| Err(Wrong::new("bad-url", message, label));
-    if text.trim().is_empty() {
-        return wrong("is empty", "expected a URL or a path to a repository");
-    }
-    if text.chars().any(|c| c.is_control()) {
-        return wrong("has a control character", "not allowed in a URL");
-    }
-    if text.starts_with('-') {
-        return wrong("starts with `-`", "git would take this for an option");
-    }
-    if let Some((helper, _)) = text.split_once("::")
-        && helper.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_+.".contains(&b))
-    {
-        return wrong("names a transport helper", "git would run a program for this")
-            .map_err(|wrong| wrong.note("URLs start with https, http, ssh, git or file; or give a path"));
-    }
-    let host = match text.split_once("://") {
-        Some((scheme, rest)) => {
-            if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
-                return wrong("has an unknown scheme", &format!("expected one of {}", listed(&SCHEMES)))
-                    .map_err(|wrong| {
-                        wrong.note("for any other scheme git would run a program of that name")
-                    });
-            }
-            rest.split('/').next().unwrap_or_default()
-        }
-        // `host:path`, but not a path with a colon in it.
-        None => match text.split_once(':') {
-            Some((host, _)) if !host.contains('/') => host,
-            _ => "",
-        },
-    };
-    if host.rsplit('@').next().is_some_and(|host| host.starts_with('-')) || host.starts_with('-') {
-        return wrong("has a host that starts with `-`", "ssh would take this for an option");
-    }
-    Ok(text.to_owned())
-}
-
-/// The rules of `git check-ref-format` that a person could break.
-fn branch(text: &str) -> Result<String, Wrong> {
-    let is_bad = text.is_empty()
-        || text.starts_with(['-', '/', '.'])
-        || text.ends_with(['/', '.'])
-        || text.ends_with(".lock")
-        || text.contains("..")
-        || text.contains("//")
-        || text.contains("@{")
-        || text.chars().any(|c| c.is_control() || " ~^:?*[\\".contains(c));
-    if is_bad {
-        return Err(Wrong::new("bad-name", "is not a branch name", "git has no branch of that name"));
-    }
-    Ok(text.to_owned())
 }
 
 fn duration(text: &str) -> Result<Duration, Wrong> {

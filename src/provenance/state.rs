@@ -100,11 +100,11 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
     if let Ours::Whole(Some(ours)) = &facts.ours {
         let id = BlobId::of(&ours.bytes);
         if base != pin && same(Some(ours), base) {
-            let why = "it is what upstream had at the base: it takes upstream back";
+            let why = "it is what upstream had at the base";
             return Decided::new(State::Rollback, why);
         }
         if facts.older.contains(&id) {
-            let why = "it is what upstream had before the base: it takes upstream back";
+            let why = "it is what upstream had before the base";
             return Decided::new(State::Rollback, why);
         }
         if facts.newer.contains(&id) {

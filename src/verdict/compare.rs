@@ -5,15 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::attribution::MOST_RUNS;
 use super::mark::{Blocker, Mark, Relation, Side, Tri, relation_of};
 use super::proof::{Linked, Pair, Place, Ran, State};
 use super::speed::{self, Speed};
 use crate::id::Name;
-use crate::kernel_test::repeats::{self, Observed, Seen, observe};
+use crate::kernel_test::repeats::{self, Bounds, Observed, Seen, observe};
 use crate::kernel_test::{Better, CaseKey, Cell, CellOutcome, FailHow, Manner, Run, Unknown};
 
 /// How much longer than the other side a hang must be.
 const HANG_FACTOR: u64 = 4;
+/// How much two bounds may differ, as a share, and be the same.
+const BOUND_ROUNDING: f64 = 1e-6;
 /// How often a hang, and the other side's end, must be seen.
 const HANG_TIMES: u32 = 2;
 
@@ -43,6 +46,8 @@ pub(super) struct CaseCompared {
     pub relation: Relation,
     /// It needs no device.
     pub compile_only: bool,
+    /// Why the relation is not settled though both sides are.
+    pub blocker: Option<Blocker>,
 }
 
 /// Compares every linked test at one commit. A test that is not in `place` was not run there.
@@ -60,7 +65,7 @@ enum Half<'a> {
 }
 
 fn compare_test(test: &Linked, pair: &Pair) -> TestCompared {
-    let all_seeds = || repeats::seeds(test.repeats.max(1));
+    let first = repeats::first_runs(test.repeats).map(repeats::seeds);
     let (toolchains, inputs) = match (&pair.without, &pair.with) {
         (State::Ran(a), State::Ran(b)) => {
             let inputs = match (&a.inputs, &b.inputs) {
@@ -83,7 +88,7 @@ fn compare_test(test: &Linked, pair: &Pair) -> TestCompared {
             let blocker = |state: &State, index: usize| match state {
                 State::NotRun => {
                     let mut blocker = Blocker::new("not-run", "not run yet");
-                    blocker.again[index] = all_seeds();
+                    blocker.again[index] = first[index].clone();
                     blocker
                 }
                 State::Blocked(obstacle) => Blocker::new(obstacle.code(), obstacle.text()),
@@ -140,8 +145,13 @@ fn all_unknown(blockers: [&Blocker; 2], pair: &Pair) -> TestCompared {
         [&pair.without, &pair.with].into_iter().flat_map(cases_of).cloned().collect();
     cases.extend([CaseKey::build(), CaseKey::run()]);
     let side = |index: usize| Side::unknown(blockers[index].clone());
-    let case =
-        || CaseCompared { without: side(0), with: side(1), relation: Relation::ANY, compile_only: false };
+    let case = || CaseCompared {
+        without: side(0),
+        with: side(1),
+        relation: Relation::ANY,
+        compile_only: false,
+        blocker: None,
+    };
     TestCompared { cases: cases.into_iter().map(|key| (key, case())).collect(), inputs: Inputs::NotKnown }
 }
 
@@ -217,7 +227,7 @@ fn case_sides(
     let observed = [0, 1].map(|index| match &halves[index] {
         Half::Ran(_, runs) => {
             let cells: Vec<_> = runs.iter().map(|(seed, cells)| (*seed, cells.get(key).copied())).collect();
-            Some(observe(&cells, test.repeats))
+            Some(observe(&cells, test.runs()))
         }
         _ => None,
     });
@@ -235,8 +245,14 @@ fn case_sides(
             Seen::Measured { samples, better } => Some((samples.clone(), *better)),
             _ => None,
         };
-        let side =
-            Side { mark, runs: own.runs, failed: own.failed, value: own.value, seeds: own.seeds.clone() };
+        let side = Side {
+            mark,
+            runs: own.runs,
+            failed: own.failed,
+            value: own.value,
+            seeds: own.seeds.clone(),
+            bounds: own.bounds.clone(),
+        };
         (side, samples)
     })
 }
@@ -267,8 +283,8 @@ fn mark_of(
         ),
         Seen::Timeout { hung } => hang_or_unknown(test, own, *hung, other, index),
         Seen::TooFew { have } => {
-            let mut blocker = Blocker::new("too-few-runs", format!("{have} of {} runs", test.repeats.max(1)));
-            blocker.again[index] = missing_seeds(&own.seeds, test.repeats.max(1));
+            let mut blocker = Blocker::new("too-few-runs", format!("{have} of {} runs", test.runs()));
+            blocker.again[index] = missing_seeds(&own.seeds, test.runs());
             Mark::Unknown(blocker)
         }
         Seen::NotRepeated => {
@@ -385,12 +401,18 @@ fn sanitizer_side(tool: &str, outcomes: Option<&Vec<CellOutcome>>) -> Side {
         failed: u32::try_from(fails.len()).unwrap_or(u32::MAX),
         value: None,
         seeds: Vec::new(),
+        bounds: Bounds::new(),
     }
 }
 
 /// Puts the two sides of a case together.
 fn relate(test: &Linked, same: bool, [without, with]: [WithSamples; 2]) -> CaseCompared {
     let ((mut without, a), (mut with, b)) = (without, with);
+    if differ(&without.bounds, &with.bounds) {
+        let text = "its bounds are not the same on both sides, so the two figures cannot be compared";
+        without.mark = Mark::Unknown(Blocker::new("bound-differs", text));
+        with.mark = without.mark.clone();
+    }
     let mut relation = relation_of(&mut without, &mut with);
     if let (Mark::Measured, Mark::Measured) = (&without.mark, &with.mark) {
         relation = match (a, b) {
@@ -409,7 +431,62 @@ fn relate(test: &Linked, same: bool, [without, with]: [WithSamples; 2]) -> CaseC
             }
         };
     }
-    CaseCompared { without, with, relation, compile_only: false }
+    let blocker = chance(&mut relation, &without, &with);
+    CaseCompared { without, with, relation, compile_only: false, blocker }
+}
+
+/// A difference that may be chance is none yet; asks for the runs that it takes.
+fn chance(relation: &mut Relation, without: &Side, with: &Side) -> Option<Blocker> {
+    let (fails, passes) = match (relation.fixed, relation.broken) {
+        (Tri::Yes, Tri::No) => (without, with),
+        (Tri::No, Tri::Yes) => (with, without),
+        _ => return None,
+    };
+    if !fails.is_by_chance() || !repeats::may_be_chance(fails.failed, passes.runs) {
+        return None;
+    }
+    let text = format!(
+        "{} failures on one side and {} passes on the other may still be chance",
+        fails.failed, passes.runs
+    );
+    let mut blocker = Blocker::new("chance", text);
+    let varies = |side: &Side| matches!(side.mark, Mark::Varies { .. });
+    blocker.again = if varies(without) || varies(with) {
+        [without, with].map(|side| side.seeds.iter().copied().collect::<BTreeSet<_>>().into_iter().collect())
+    } else {
+        let mut runs = [without.runs, with.runs];
+        while repeats::may_be_chance(runs[0], runs[1]) && runs[0] < MOST_RUNS {
+            runs[usize::from(runs[1] < runs[0])] += 1;
+        }
+        [missing_seeds(&without.seeds, runs[0]), missing_seeds(&with.seeds, runs[1])]
+    };
+    for tri in [&mut relation.fixed, &mut relation.broken] {
+        *tri = (*tri).min(Tri::Maybe);
+    }
+    Some(blocker)
+}
+
+/// Whether a bound of one side is another one for the same inputs.
+fn differ(a: &Bounds, b: &Bounds) -> bool {
+    let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= BOUND_ROUNDING * a.abs().max(b.abs()),
+        (None, None) => true,
+        _ => false,
+    };
+    a.iter().any(|(seed, one)| b.get(seed).is_some_and(|two| !close(one.0, two.0) || !close(one.1, two.1)))
+}
+
+/// Whether a bound lets more pass than it did elsewhere, for the same inputs.
+pub(super) fn looser(now: &Bounds, before: &Bounds) -> bool {
+    let more = |now: Option<f64>, before: Option<f64>, sign: f64| match (now, before) {
+        (Some(now), Some(before)) => sign * (now - before) > BOUND_ROUNDING * now.abs().max(before.abs()),
+        (None, Some(_)) => true,
+        _ => false,
+    };
+    now.iter().any(|(seed, now)| {
+        let before = before.get(seed);
+        before.is_some_and(|before| more(now.0, before.0, 1.0) || more(now.1, before.1, -1.0))
+    })
 }
 
 fn speed_relation(speed: Speed, samples: [usize; 2], without: &mut Side, with: &mut Side) -> Relation {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::kernel_test::repeats::{Bounds, cautious_rate};
 use crate::kernel_test::{FailHow, Manner};
 
 /// One case on one side.
@@ -14,6 +15,7 @@ pub(super) struct Side {
     pub failed: u32,
     pub value: Option<f64>,
     pub seeds: Vec<u64>,
+    pub bounds: Bounds,
 }
 
 /// What a case counts for on one side.
@@ -88,7 +90,7 @@ impl Side {
 
     /// A side that is not the sum of runs.
     pub fn single(mark: Mark) -> Self {
-        Self { mark, runs: 1, failed: 0, value: None, seeds: Vec::new() }
+        Self { mark, runs: 1, failed: 0, value: None, seeds: Vec::new(), bounds: Bounds::new() }
     }
 
     /// Whether it fails here, at least sometimes.
@@ -110,13 +112,20 @@ impl Side {
         }
     }
 
-    /// In which share of the runs it fails.
+    /// In which share of the runs it fails, with caution.
     pub fn rate(&self) -> f64 {
-        match self.mark {
-            Mark::Fail { .. } | Mark::Behind => 1.0,
-            _ if self.runs > 0 => f64::from(self.failed) / f64::from(self.runs),
-            _ => 1.0,
-        }
+        if self.is_by_chance() { cautious_rate(self.failed, self.runs) } else { 1.0 }
+    }
+
+    /// Whether the outcome is a count of runs that could have come out otherwise. Not so: a build, what is
+    /// behind one, a sanitizer, and a hang, which has a rule of its own.
+    pub fn is_by_chance(&self) -> bool {
+        let other_rule = matches!(
+            &self.mark,
+            Mark::Behind
+                | Mark::Fail { how: FailHow::Hang | FailHow::Build { .. } | FailHow::Sanitizer { .. }, .. }
+        );
+        !other_rule && self.failed > 0
     }
 
     /// The manner of its failing, if it fails.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Name, OverlayName};
+use crate::kernel_test::repeats::FEWEST_RUNS;
 use crate::kernel_test::{CaseKey, CellOutcome, Run};
 
 /// All that is known about one overlay under one profile on one machine.
@@ -31,7 +32,7 @@ pub struct Linked {
     pub name: Name,
     /// It guards against side effects and need not see the fault.
     pub guard: bool,
-    /// How many runs each variant gets before anything is said.
+    /// How many runs each variant gets before anything is said; fewer than three are taken for three.
     pub repeats: u32,
     /// How long one run may take, in milliseconds.
     pub timeout_ms: u64,
@@ -39,6 +40,14 @@ pub struct Linked {
     pub min_gain: f64,
     /// The sanitizers that must have watched it, for example `memcheck`.
     pub sanitizers: Vec<String>,
+}
+
+impl Linked {
+    /// How many runs each variant gets before anything is said.
+    #[must_use]
+    pub fn runs(&self) -> u32 {
+        self.repeats.max(FEWEST_RUNS)
+    }
 }
 
 /// Where the fault was seen.

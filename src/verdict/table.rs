@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::attribution::{Attribution, attribute, too_few};
-use super::compare::{CaseCompared, Compared, Inputs, compare_place};
+use super::compare::{CaseCompared, Compared, Inputs, compare_place, looser};
 use super::decision::{Decision, Reason, Verdict, Want, Which};
 use super::mark::{Blocker, Mark, Tri};
 use super::proof::{CellId, Proof, Witness};
@@ -235,7 +235,9 @@ impl Known {
         for (id, attribution) in attributions.iter().filter(|(_, a)| a.holds == Tri::Maybe) {
             // Whether the overlay is there for it does not matter where it passes on both sides, if there
             // are cases that it is surely there for.
-            let passes = self.pin_case(id).is_some_and(|case| case.without.passes() == Tri::Yes);
+            let passes = self.pin_case(id).is_some_and(|case| {
+                case.without.passes() == Tri::Yes && case.without.runs >= attribution.runs_needed
+            });
             if attributed.is_empty() || !passes {
                 for blocker in &attribution.blockers {
                     open.push(id, Spot::Witness, blocker.clone());
@@ -260,9 +262,14 @@ impl Known {
         } else if case.without.passes() == Tri::Yes {
             let needed = attributions.get(id).map_or(1, |attribution| attribution.runs_needed);
             if case.without.runs < needed {
-                let rate = self.witness_rate(id);
+                let rate = self.witness_case(id).map_or(1.0, |case| case.without.rate());
                 let seeds = case.without.seeds.as_slice();
                 open.push(id, Spot::PinWithout, too_few(case.without.runs, needed, rate, [seeds, &[]]));
+            }
+            let before = self.witness_case(id).map(|case| &case.without.bounds);
+            if before.is_some_and(|before| looser(&case.without.bounds, before)) {
+                let text = "its bound lets more pass at the pin than at the witness";
+                open.push(id, Spot::PinWithout, Blocker::new("bound-differs", text));
             }
         } else {
             let blocker = match &case.without.mark {
@@ -280,9 +287,8 @@ impl Known {
         }
     }
 
-    fn witness_rate(&self, id: &CellId) -> f64 {
-        let case = self.witness.as_ref().and_then(|w| w.get(&id.test)).and_then(|t| t.cases.get(&id.case));
-        case.map_or(1.0, |case| case.without.rate())
+    fn witness_case(&self, id: &CellId) -> Option<&CaseCompared> {
+        self.witness.as_ref()?.get(&id.test)?.cases.get(&id.case)
     }
 
     /// Whether no test could have seen a difference at the pin: both variants are the same to all of them, or
@@ -381,6 +387,10 @@ fn not_built_here() -> Blocker {
 /// Puts the unknown sides of a case into `open`.
 fn push_sides(open: &mut Open, id: &CellId, case: &CaseCompared) {
     let mut found = false;
+    if let Some(blocker) = &case.blocker {
+        open.push(id, Spot::PinWithout, blocker.clone());
+        found = true;
+    }
     for (side, spot) in [(&case.without, Spot::PinWithout), (&case.with, Spot::PinWith)] {
         if let Mark::Unknown(blocker) = &side.mark {
             open.push(id, spot, blocker.clone());

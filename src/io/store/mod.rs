@@ -5,9 +5,15 @@
 //! read where it is and never written to. Nothing that an upstream contains is run: no hooks, no filters.
 
 mod ancestry;
+mod cache;
+mod environment;
+mod error;
+mod git;
 mod history;
+mod location;
 mod names;
 mod objects;
+mod open;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +21,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bstr::{BStr, BString, ByteSlice};
 use gix::objs::Kind;
 
+pub use environment::Environment;
+pub use error::{FetchFailure, StoreError};
+pub use git::Progress;
 pub use names::ResolveError;
 use objects::{Found, Objects, Oid, Reader, parse_commit, parse_tree, unreadable};
+pub use open::{Need, StoreSpec, open, variable};
 
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::{Entry, Listing};
@@ -32,6 +42,8 @@ const DEPTH: usize = 1000;
 pub struct Store {
     path: PathBuf,
     objects: Objects,
+    /// The clone that our cache borrows objects from; it knows the names.
+    clone: Option<Objects>,
     /// The last listings by their tree, the latest last.
     listings: Mutex<Vec<(Oid, Arc<Listing>)>>,
 }
@@ -42,7 +54,21 @@ impl Store {
     /// # Errors
     /// A sentence, if there is no repository at exactly this path, or it cannot be read.
     pub fn at(path: &Path) -> Result<Self, String> {
-        Ok(Self { path: path.to_owned(), objects: Objects::open(path)?, listings: Mutex::default() })
+        Ok(Self {
+            path: path.to_owned(),
+            objects: Objects::open(path)?,
+            clone: None,
+            listings: Mutex::default(),
+        })
+    }
+
+    /// Takes names from a clone whose objects this repository borrows.
+    fn with_names_of(mut self, clone: Store) -> Self {
+        if clone.is_shallow() {
+            self.objects.set_shallow();
+        }
+        self.clone = Some(clone.objects);
+        self
     }
 
     /// The repository that is read.
@@ -71,13 +97,18 @@ impl Store {
     /// # Errors
     /// If the name is ambiguous, stands for something else, or the store cannot be read.
     pub fn resolve(&self, rev: &str) -> Result<Option<CommitId>, ResolveError> {
+        if let Some(clone) = &self.clone
+            && let Some(found) = names::resolve(clone, rev)?
+        {
+            return Ok(Some(found));
+        }
         names::resolve(&self.objects, rev)
     }
 
     /// The upstream's main branch as the store knows it, for example `main`.
     #[must_use]
     pub fn default_branch(&self) -> Option<String> {
-        names::default_branch(&self.objects)
+        names::default_branch(self.clone.as_ref().unwrap_or(&self.objects))
     }
 }
 

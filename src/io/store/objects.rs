@@ -4,7 +4,7 @@
 //! machine. Never asks a remote for an object that is not here, and never writes.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bstr::{BStr, ByteSlice};
@@ -73,6 +73,17 @@ impl Objects {
     /// Whether history is cut off.
     pub fn is_shallow(&self) -> bool {
         self.shallow
+    }
+
+    /// Takes the repository for one whose history is cut off: it borrows objects from such a one.
+    pub fn set_shallow(&mut self) {
+        self.shallow = true;
+        self.graph = None;
+    }
+
+    /// The folder of the objects themselves.
+    pub fn objects_dir(&self) -> PathBuf {
+        self.repository.objects.path().to_owned()
     }
 
     /// A repository handle, for names.

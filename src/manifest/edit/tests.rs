@@ -251,7 +251,7 @@ fn meaning(text: &str) -> toml::Table {
     text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn overlay_of<'t>(table: &'t mut toml::Table, index: usize) -> &'t mut toml::Table {
+fn overlay_of(table: &mut toml::Table, index: usize) -> &mut toml::Table {
     table["overlay"].as_array_mut().unwrap()[index].as_table_mut().unwrap()
 }
 

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::content::{Placed, Side, apply_binary, is_applied, place};
 use super::hunk::Hunk;
 use super::image::{Anchors, Image};
 use super::reject::{RejectWhy as Why, Rejection, explain};
@@ -38,7 +39,7 @@ pub struct Offset {
     pub hunk: usize,
     /// How many lines further down; negative for further up.
     pub lines: isize,
-    /// At how many places the hunk's lines were; the nearest one was taken.
+    /// At how many places within a thousand lines the hunk's lines were; the nearest one was taken.
     pub places: usize,
 }
 
@@ -53,7 +54,8 @@ pub struct ModeNote {
     pub found: Mode,
 }
 
-/// Applies a patch to the files that `before` gives. It is asked for folders too, and answers `None` for them.
+/// Applies a patch to the files that `before` gives. It is asked for folders too, and answers `None` for them;
+/// so a folder that stands where the patch creates a file is for the caller to see.
 ///
 /// # Errors
 /// Only what `before` returns: a file that could not be read.
@@ -324,7 +326,7 @@ impl<'a, E> Work<'a, E> {
                 }
                 Placed::WithoutContext => failed.push((hunk.line, Why::NoContext { number: index + 1 })),
                 Placed::Nowhere => {
-                    let anchors = anchors(hunk);
+                    let anchors = Anchors::of(hunk.old, hunk.trailing);
                     failed.push((hunk.line, explain(index + 1, hunks.len(), hunk, &image, content, anchors)));
                 }
             }
@@ -388,87 +390,4 @@ const MOST_FAILED_HUNKS: usize = 10;
 
 fn is_link(mode: Mode) -> bool {
     mode == Mode::Symlink
-}
-
-/// Which side of a hunk is looked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Forward,
-    Reverse,
-}
-
-/// What became of a hunk.
-enum Placed {
-    /// Applied, so many lines from where it says.
-    At { lines: isize, places: usize },
-    /// It has no line to look for.
-    WithoutContext,
-    /// Its lines are not there.
-    Nowhere,
-}
-
-/// The ends of the file that a hunk must touch: see the module's rules.
-fn anchors(hunk: &Hunk) -> Anchors {
-    Anchors { start: hunk.old.start <= 1, end: hunk.trailing == 0 }
-}
-
-/// Finds a hunk's lines and replaces them.
-fn place<'a>(image: &mut Image<'a>, hunk: &'a Hunk, side: Side) -> Placed {
-    let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = match side {
-        Side::Forward => (hunk.old_lines().collect(), hunk.new_lines().collect()),
-        Side::Reverse => (hunk.new_lines().collect(), hunk.old_lines().collect()),
-    };
-    let (from, to) = match side {
-        Side::Forward => (hunk.old, hunk.new),
-        Side::Reverse => (hunk.new, hunk.old),
-    };
-    let wanted = to.start.saturating_sub(1);
-    if old.is_empty() && wanted != image.len() {
-        // Without a line to look for, only "into an empty file" and "at the very end" can be checked.
-        return if from.start == 0 { Placed::Nowhere } else { Placed::WithoutContext };
-    }
-    let anchors = Anchors { start: from.start <= 1, end: hunk.trailing == 0 };
-    let Some(at) = image.find(&old, wanted, anchors) else { return Placed::Nowhere };
-    let lines = at as isize - wanted as isize;
-    let places = if lines == 0 || anchors.start || anchors.end { 1 } else { image.places(&old) };
-    image.replace(at, old.len(), new.into_iter());
-    Placed::At { lines, places }
-}
-
-/// Whether a file that refuses the hunks has what they make of it. A hunk that only removes lines proves
-/// nothing: what it leaves is there before the change too.
-fn is_applied(file: &FilePatch, hunks: &[Hunk], content: &[u8]) -> bool {
-    if file.new_id.as_ref().is_some_and(|id| id.names(BlobId::of(content))) {
-        return true;
-    }
-    let mut image = Image::new(content);
-    hunks.iter().any(Hunk::adds)
-        && hunks.iter().all(|hunk| matches!(place(&mut image, hunk, Side::Reverse), Placed::At { .. }))
-}
-
-fn apply_binary(file: &FilePatch, content: &Arc<[u8]>) -> Result<Arc<[u8]>, Why> {
-    let ids = (&file.old_id, &file.new_id);
-    let full = |id: &Option<super::IdPrefix>| id.as_ref().and_then(super::IdPrefix::full);
-    let (Some(old), Some(new)) = (full(ids.0), full(ids.1)) else { return Err(Why::BinaryWithoutIds) };
-    let found = BlobId::of(content);
-    if file.old_path().is_some() {
-        if found != old {
-            let applied = found == new;
-            return Err(if applied {
-                Why::AlreadyApplied
-            } else {
-                Why::BinaryForOther { expected: old, found }
-            });
-        }
-    } else if !content.is_empty() {
-        return Err(Why::AlreadyExists);
-    }
-    if new.as_bytes() == &[0; 20] {
-        return Ok(Arc::from([]));
-    }
-    let Body::Binary { forward, .. } = &file.body else { return Err(Why::BinaryOmitted) };
-    match forward.apply(content) {
-        Some(made) if BlobId::of(&made) == new => Ok(made.into()),
-        _ => Err(Why::BinaryMakesOther { expected: new }),
-    }
 }

@@ -3,6 +3,7 @@
 //! Decides where a hunk's lines are. The lines are kept in two stacks with the place of the last edit between
 //! them, so that hunks in order cost no more than the lines they pass.
 
+use super::hunk::Span;
 use super::split_lines;
 
 /// A file's lines.
@@ -24,6 +25,16 @@ struct Line<'a> {
 pub(super) struct Anchors {
     pub(super) start: bool,
     pub(super) end: bool,
+}
+
+impl Anchors {
+    pub(super) const NONE: Self = Self { start: false, end: false };
+
+    /// By git's rules: a side that starts at line 0 or 1 must be at the start of the file, and a hunk without
+    /// context after its last change at the end.
+    pub(super) fn of(side: Span, trailing: usize) -> Self {
+        Self { start: side.start <= 1, end: trailing == 0 }
+    }
 }
 
 impl<'a> Image<'a> {
@@ -80,9 +91,10 @@ impl<'a> Image<'a> {
         None
     }
 
-    /// At how many places these lines are.
-    pub(super) fn places(&self, lines: &[&[u8]]) -> usize {
-        (0..=self.len().saturating_sub(lines.len())).filter(|&at| self.fits(lines, at)).count()
+    /// At how many places within `reach` lines of `around` these lines are.
+    pub(super) fn places(&self, lines: &[&[u8]], around: usize, reach: usize) -> usize {
+        let last = self.len().saturating_sub(lines.len());
+        (around.saturating_sub(reach)..=last.min(around + reach)).filter(|&at| self.fits(lines, at)).count()
     }
 
     /// Replaces `count` lines at `at`.
@@ -112,7 +124,7 @@ impl<'a> Image<'a> {
 mod tests {
     use super::*;
 
-    const FREE: Anchors = Anchors { start: false, end: false };
+    const FREE: Anchors = Anchors::NONE;
 
     #[test]
     fn the_nearest_place_wins_and_the_later_of_two() {
@@ -122,7 +134,8 @@ mod tests {
         assert_eq!(image.find(&[b"x\n", b"a\n"], 6, FREE), Some(4));
         assert_eq!(image.find(&[b"x\n"], 99, FREE), Some(6));
         assert_eq!(image.find(&[b"x"], 0, FREE), None);
-        assert_eq!(image.places(&[b"x\n"]), 4);
+        assert_eq!(image.places(&[b"x\n"], 2, 99), 4);
+        assert_eq!(image.places(&[b"x\n"], 2, 3), 3);
     }
 
     #[test]

@@ -30,6 +30,7 @@
 
 mod apply;
 mod binary;
+mod content;
 mod error;
 mod header;
 mod hunk;

@@ -184,20 +184,19 @@ fn hint(
     anchors: Anchors,
     near: &Near,
 ) -> Option<Hint> {
-    let free = Anchors { start: false, end: false };
-    if let Some(at) = image.find(lines, wanted, free)
-        && (anchors.start || anchors.end)
+    if let Some(at) = image.find(lines, wanted, Anchors::NONE)
+        && anchors != Anchors::NONE
     {
         let belongs = if anchors.start && at > 0 { Anchor::Start } else { Anchor::End };
         return Some(Hint::Elsewhere { line: at + 1, belongs });
     }
     let after: Vec<&[u8]> = hunk.new_lines().collect();
     let untouched = Image::new(content);
-    if untouched.find(lines, wanted, free).is_some() {
+    if untouched.find(lines, wanted, Anchors::NONE).is_some() {
         return Some(Hint::WrittenEarlier);
     }
     if hunk.adds()
-        && let Some(at) = untouched.find(&after, wanted, free)
+        && let Some(at) = untouched.find(&after, wanted, Anchors::NONE)
     {
         return Some(Hint::AlreadyThere { line: at + 1 });
     }
