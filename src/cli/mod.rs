@@ -1,8 +1,10 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
+mod bench;
 mod context;
 mod diff;
 mod error;
+mod prove;
 mod status;
 mod table;
 mod ui;
@@ -69,6 +71,7 @@ enum Command {
     Status(status::Args),
     Verify(verify::Args),
     Diff(diff::Args),
+    Prove(prove::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -92,6 +95,7 @@ fn run() -> ExitCode {
         Command::Status(args) => status::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
+        Command::Prove(args) => prove::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {
