@@ -1,5 +1,7 @@
 //! What `build`, `test` and `prove` share: a lab, and what is said while it works.
 
+use std::path::Path;
+
 use crate::escape::for_terminal;
 use crate::id::Name;
 use crate::io::lab::measure::{Event, Interrupted, Lab};
@@ -21,7 +23,8 @@ pub fn with_lab<T>(
     work: impl FnOnce(&mut Lab<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let manifest = &workspace.manifest;
-    let mut say = |event: Event| show(&event, ui);
+    let root = workspace.root.canonicalize().unwrap_or_else(|_| workspace.root.clone());
+    let mut say = |event: Event| show(&event, &root, ui);
     let mut lab = Lab::new(
         &workspace.root,
         &manifest.docs_folder(),
@@ -40,7 +43,7 @@ pub fn with_lab<T>(
     result
 }
 
-fn show(event: &Event, ui: &mut Ui) {
+fn show(event: &Event, root: &Path, ui: &mut Ui) {
     match event {
         Event::Waiting { folder } => ui.note(format_args!("waiting for another run in {}", folder.display())),
         Event::Flipping { variant, changes } => {
@@ -52,12 +55,15 @@ fn show(event: &Event, ui: &mut Ui) {
             ui.note(format_args!("      {steps} steps in {:.1} s", wall.as_secs_f64()));
         }
         Event::BuildFailed { what, log } => {
+            let log = log.strip_prefix(root).unwrap_or(log);
             ui.note(format_args!("      does not build: {} (see {})", for_terminal(what), log.display()));
         }
-        Event::Running { test, variant, command, number, of } => {
-            let which = if *of > 1 { format!(", run {number} of {of}") } else { String::new() };
-            ui.note(format_args!("run   {test}: {variant}{which}: {}", for_terminal(command)));
+        Event::Running { test, variant, command, times } => {
+            let command = for_terminal(command.replace(&format!("{}/", root.display()), ""));
+            let times = if *times > 1 { format!(", {times} times") } else { String::new() };
+            ui.note(format_args!("run   {test}: {variant}{times}: {command}"));
         }
+        Event::RanOnce { number, of } => ui.progress(format!("run {number} of {of}")),
         Event::Ran { passed, failed, other, wall } => {
             let other = if *other > 0 { format!(", {other} other") } else { String::new() };
             ui.note(format_args!("      {passed} pass, {failed} fail{other} in {:.1} s", wall.as_secs_f64()));

@@ -1,12 +1,14 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
 mod bench;
+mod build;
 mod context;
 mod diff;
 mod error;
 mod prove;
 mod status;
 mod table;
+mod test;
 mod ui;
 mod verify;
 mod wanted;
@@ -71,6 +73,8 @@ enum Command {
     Status(status::Args),
     Verify(verify::Args),
     Diff(diff::Args),
+    Build(build::Args),
+    Test(test::Args),
     Prove(prove::Args),
 }
 
@@ -95,6 +99,8 @@ fn run() -> ExitCode {
         Command::Status(args) => status::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
+        Command::Build(args) => build::run(&context, args, &mut ui),
+        Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
     };
     ui.end_progress();

@@ -117,7 +117,13 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             .iter()
             .map(|candidate| {
                 let mut decision = campaign.decide(candidate);
-                decision.reasons.extend(gaps_of(&workspace, context, profile_name(profile), &decision, &device));
+                decision.reasons.extend(gaps_of(
+                    &workspace,
+                    context,
+                    profile_name(profile),
+                    &decision,
+                    &device,
+                ));
                 decision
             })
             .collect();
@@ -133,7 +139,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         show::print(&outcome, args.verbose, ui);
     }
     if args.dry_run && !outcome.left.is_empty() {
-        return Ok(Answer::Unknown);
+        // The question was what would be run, and that is answered.
+        return Ok(Answer::Yes);
     }
     Ok(answer(&outcome))
 }
@@ -207,7 +214,9 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
                 text = edited;
                 noted.push(decision.overlay.to_string());
             }
-            Err(error) => ui.warn(format_args!("the witness of `{}` is not noted: {error}", decision.overlay)),
+            Err(error) => {
+                ui.warn(format_args!("the witness of `{}` is not noted: {error}", decision.overlay))
+            }
         }
     }
     if noted.is_empty() {

@@ -57,8 +57,10 @@ pub enum Requirement {
     Nothing,
     /// It is here.
     Device(Device),
-    /// It is not.
-    Missing(Missing),
+    /// A tool for it is not here.
+    NoTool(Missing),
+    /// The device is not here.
+    NoDevice(Missing),
 }
 
 /// The user's environment with the project's own tool folders in front of `PATH`: where `make` puts
@@ -194,7 +196,7 @@ pub fn require(what: Option<&str>, env: &Environment) -> Requirement {
     match what {
         None => Requirement::Nothing,
         Some("cuda") => require_cuda(env, Path::new("/proc/driver/nvidia")),
-        Some(other) => Requirement::Missing(Missing {
+        Some(other) => Requirement::NoDevice(Missing {
             what: format!("the profile requires `{other}`, and nothing here knows how to look for that"),
             hint: "`requires` can be \"cuda\"".to_owned(),
         }),
@@ -210,14 +212,14 @@ fn require_cuda(env: &Environment, driver: &Path) -> Requirement {
         }),
     };
     if nvcc.is_none() {
-        return Requirement::Missing(Missing {
+        return Requirement::NoTool(Missing {
             what: "no CUDA compiler: nvcc is not on PATH".to_owned(),
             hint: "install the CUDA toolkit, or name its compiler in CUDACXX".to_owned(),
         });
     }
     match read_device(driver) {
         Some(device) => Requirement::Device(device),
-        None => Requirement::Missing(Missing {
+        None => Requirement::NoDevice(Missing {
             what: "no CUDA device: no NVIDIA driver is loaded here".to_owned(),
             hint: "run this on a machine with a GPU; evidence that it writes counts here, too".to_owned(),
         }),
@@ -272,9 +274,11 @@ mod tests {
         env.set("PATH", "/nowhere");
         assert!(find_tools(&env).unwrap_err().what.starts_with("cmake"));
         env.set("CUDACXX", "/bin/sh");
-        let Requirement::Missing(missing) = require_cuda(&env, Path::new("/nowhere")) else { panic!() };
+        let Requirement::NoDevice(missing) = require_cuda(&env, Path::new("/nowhere")) else { panic!() };
         assert!(missing.what.contains("no CUDA device"), "{missing:?}");
-        assert!(matches!(require(Some("tpu"), &env), Requirement::Missing(_)));
+        assert!(matches!(require(Some("tpu"), &env), Requirement::NoDevice(_)));
+        env.set("CUDACXX", "/nowhere/nvcc");
+        assert!(matches!(require(Some("cuda"), &env), Requirement::NoTool(_)));
     }
 
     #[test]

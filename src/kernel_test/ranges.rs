@@ -39,7 +39,8 @@ pub fn describe(all: &[(&CaseKey, bool)]) -> Vec<String> {
             }
             _ if *is_chosen => lines.push(match object {
                 Some(object) => {
-                    let parts: Vec<_> = object.iter().map(|(key, value)| format!("{key} {}", plain(value))).collect();
+                    let parts: Vec<_> =
+                        object.iter().map(|(key, value)| format!("{key} {}", plain(value))).collect();
                     parts.join(", ")
                 }
                 None => case.as_str().to_owned(),
@@ -128,10 +129,8 @@ fn product(kinds: &[BTreeMap<String, String>]) -> Vec<String> {
     let same_keys = kinds.iter().all(|kind| kind.len() == values.len());
     let size: usize = values.values().map(BTreeSet::len).product();
     if same_keys && size == kinds.len() {
-        let parts: Vec<String> = values
-            .iter()
-            .map(|(key, values)| format!("{key} {}", sorted(values).join(", ")))
-            .collect();
+        let parts: Vec<String> =
+            values.iter().map(|(key, values)| format!("{key} {}", sorted(values).join(", "))).collect();
         return vec![parts.join(", ")];
     }
     let splits = |key: &&str| values.get(*key).is_some_and(|values| values.len() > 1);
@@ -219,7 +218,11 @@ mod tests {
         let lines = sweep(|axis, dtype, rows| axis == 8 && (dtype == "f32") == (rows == 1));
         assert_eq!(
             lines,
-            ["axis 8, dtype bf16, rows 2, 3, 17", "axis 8, dtype f16, rows 2, 3, 17", "axis 8, dtype f32, rows 1"]
+            [
+                "axis 8, dtype bf16, rows 2, 3, 17",
+                "axis 8, dtype f16, rows 2, 3, 17",
+                "axis 8, dtype f32, rows 1"
+            ]
         );
     }
 

@@ -193,7 +193,10 @@ fn the_pin_is_run_first_and_the_witness_only_if_that_does_not_decide() {
     let nothing = Proof { pin: Place::new(), ..not_run() };
     let wants = decide(&nothing).wants;
     assert_eq!(wants.iter().map(|want| want.which).collect::<Vec<_>>(), [Which::PinWithout, Which::PinWith]);
-    assert_eq!(wants.iter().map(|want| want.seeds.clone()).collect::<Vec<_>>(), [[1, 1, 1, 2].to_vec(), [1, 1, 2].to_vec()]);
+    assert_eq!(
+        wants.iter().map(|want| want.seeds.clone()).collect::<Vec<_>>(),
+        [[1, 1, 1, 2].to_vec(), [1, 1, 2].to_vec()]
+    );
 
     let decision = decide(&not_run());
     assert_eq!(decision.verdict, Verdict::Inconclusive);

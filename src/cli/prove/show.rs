@@ -15,7 +15,9 @@ use super::{Outcome, reason_text};
 
 /// Prints the verdicts: an overlay after the other, then all of them in one table.
 pub fn print(outcome: &Outcome, verbose: bool, ui: &mut Ui) {
-    for (candidate, decision) in outcome.candidates.iter().zip(&outcome.decisions) {
+    let all = outcome.candidates.iter().zip(&outcome.decisions);
+    // In a dry run, those of which nothing is known say nothing.
+    for (candidate, decision) in all.filter(|(_, d)| outcome.left.is_empty() || d.wants.is_empty()) {
         print_one(candidate, decision, verbose, ui);
     }
     if outcome.decisions.is_empty() {
@@ -29,6 +31,9 @@ pub fn print(outcome: &Outcome, verbose: bool, ui: &mut Ui) {
         .decisions
         .iter()
         .map(|decision| {
+            if !outcome.left.is_empty() && !decision.wants.is_empty() {
+                return vec![decision.overlay.as_str().into(), Tone::Dim.cell("not proven yet")];
+            }
             vec![
                 decision.overlay.as_str().into(),
                 tone(decision.verdict).cell(decision.verdict.as_str()),
@@ -96,8 +101,14 @@ fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, ui: &mut
             ui.line(format_args!("  was there for: {line}"));
         }
     }
-    for reason in &decision.reasons {
-        ui.line(format_args!("  {} {}", Tone::Dim.paint(format_args!("{}:", reason.code)), reason_text(reason)));
+    // The cases of these are listed above, in fewer words.
+    let listed = ["fixes", "breaks", "passes-without", "does-not-fix"];
+    for reason in decision.reasons.iter().filter(|reason| !listed.contains(&reason.code)) {
+        ui.line(format_args!(
+            "  {} {}",
+            Tone::Dim.paint(format_args!("{}:", reason.code)),
+            reason_text(reason)
+        ));
     }
     if verbose {
         print_cells(decision, ui);
@@ -107,7 +118,19 @@ fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, ui: &mut
 
 /// The four variants, with how many cells fail of how many.
 fn print_variants(candidate: &Candidate, decision: &Decision, ui: &mut Ui) {
-    let rows: Vec<&CellRow> = decision.cells.iter().filter(|row| row.case != "run" || decision.cells.len() == 1).collect();
+    // Building and running count where they say something.
+    let says_something = |row: &&CellRow| {
+        let is_pseudo = case_key(&row.case).is_none();
+        let views = [
+            Some(&row.pin_without),
+            Some(&row.pin_with),
+            row.witness_without.as_ref(),
+            row.witness_with.as_ref(),
+        ];
+        let is_plain = |view: &CellView| ["pass", "missing", "not run"].contains(&view.outcome);
+        !is_pseudo || decision.cells.len() == 1 || !views.into_iter().flatten().all(is_plain)
+    };
+    let rows: Vec<&CellRow> = decision.cells.iter().filter(says_something).collect();
     let count = |view: &dyn Fn(&CellRow) -> Option<CellView>| -> TableCell {
         let views: Vec<CellView> = rows.iter().filter_map(|row| view(row)).collect();
         let has = |word: &str| views.iter().filter(|view| view.outcome == word).count();
@@ -130,7 +153,11 @@ fn print_variants(candidate: &Candidate, decision: &Decision, ui: &mut Ui) {
         if failed == 0 && flaky.is_empty() { Tone::Good.cell(text) } else { Tone::Bad.cell(text) }
     };
     let mut lines: Vec<Vec<TableCell>> = Vec::new();
-    if let Some([without, _]) = &candidate.variants.witness {
+    let is_known = rows.iter().any(|row| {
+        let views = row.witness_without.iter().chain(&row.witness_with);
+        views.into_iter().any(|view| !["missing", "not run"].contains(&view.outcome))
+    });
+    if let Some([without, _]) = candidate.variants.witness.as_ref().filter(|_| is_known) {
         let name = match &without.fault {
             Some(fault) => format!("witness {}", fault.display()),
             None => format!("witness {}", without.commit.short()),
@@ -162,7 +189,8 @@ fn describe(cases: &[CellId], decisions: &[Decision]) -> Vec<String> {
     let mut lines = Vec::new();
     for (test, chosen) in tests {
         let rows = decisions.iter().flat_map(|decision| &decision.cells).filter(|row| row.test == *test);
-        let mut all: BTreeMap<CaseKey, bool> = rows.filter_map(|row| Some((case_key(&row.case)?, false))).collect();
+        let mut all: BTreeMap<CaseKey, bool> =
+            rows.filter_map(|row| Some((case_key(&row.case)?, false))).collect();
         for case in chosen {
             all.insert(case.clone(), true);
         }
@@ -194,7 +222,8 @@ fn print_cells(decision: &Decision, ui: &mut Ui) {
         .iter()
         .map(|row| {
             vec![
-                format!("{} {}{}", row.test, for_terminal(&row.case), if row.attributed { " *" } else { "" }).into(),
+                format!("{} {}{}", row.test, for_terminal(&row.case), if row.attributed { " *" } else { "" })
+                    .into(),
                 or_dash(&row.witness_without),
                 or_dash(&row.witness_with),
                 word(&row.pin_without),

@@ -15,7 +15,9 @@ use crate::tree::{Changes, Content, Entry, Listing};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 use crate::variant::{self, Request, Variant, VariantError, Variants};
 use crate::verdict::group::{Together, decide_together};
-use crate::verdict::{Decision, Linked, Obstacle, Pair, Place, Proof, State, Verdict, Which, Witness, decide};
+use crate::verdict::{
+    Decision, Linked, Obstacle, Pair, Place, Proof, State, Verdict, Which, Witness, decide,
+};
 
 use super::measure::{Interrupted, Lab, Subject};
 use super::sources::Sources;
@@ -80,16 +82,26 @@ impl<'a> Campaign<'a> {
     }
 
     /// The decision on an overlay as far as it is known.
+    ///
+    /// What is known of the witness counts only where the pin does not decide: it may be known by chance,
+    /// and in part, for another overlay has the same.
     #[must_use]
     pub fn decide(&self, candidate: &Candidate) -> Decision {
-        decide(&self.proof(candidate))
+        let by_pin = decide(&self.proof(candidate, false));
+        let asks = |which: Which| by_pin.wants.iter().any(|want| want.which == which);
+        if asks(Which::WitnessWithout) || asks(Which::WitnessWith) {
+            decide(&self.proof(candidate, true))
+        } else {
+            by_pin
+        }
     }
 
-    fn proof(&self, candidate: &Candidate) -> Proof {
+    fn proof(&self, candidate: &Candidate, with_witness: bool) -> Proof {
         let variants = &candidate.variants;
         let tests = self.tests_of_name(&variants.overlay);
         let place = |without: &Variant, with: &Variant| -> Place {
-            let pair = |test: &&Test| Pair { without: self.state(without, test), with: self.state(with, test) };
+            let pair =
+                |test: &&Test| Pair { without: self.state(without, test), with: self.state(with, test) };
             let pairs = tests.iter().map(|test| (test.name.value.clone(), pair(test)));
             let known = |pair: &Pair| !matches!((&pair.without, &pair.with), (State::NotRun, State::NotRun));
             pairs.filter(|(_, pair)| known(pair)).collect()
@@ -102,7 +114,8 @@ impl<'a> Campaign<'a> {
             pin: place(&variants.pin_without, &variants.pin_with),
             witness: match &variants.witness {
                 None => Witness::IsPin,
-                Some([without, with]) => Witness::At(place(without, with)),
+                Some([without, with]) if with_witness => Witness::At(place(without, with)),
+                Some(_) => Witness::At(Place::new()),
             },
         }
     }
@@ -141,11 +154,12 @@ impl<'a> Campaign<'a> {
             for request in &wanted {
                 for test in request.tests.keys() {
                     let before = self.runs(&request.variant, test);
-                    let state = match (self.subject(&request.variant), self.workspace.manifest.test(test.as_str())) {
-                        (Ok(subject), Some(test)) => lab.known(&subject, test),
-                        (Err(obstacle), _) => State::Blocked(obstacle),
-                        (_, None) => continue,
-                    };
+                    let state =
+                        match (self.subject(&request.variant), self.workspace.manifest.test(test.as_str())) {
+                            (Ok(subject), Some(test)) => lab.known(&subject, test),
+                            (Err(obstacle), _) => State::Blocked(obstacle),
+                            (_, None) => continue,
+                        };
                     let is_new = match &state {
                         State::NotRun => false,
                         State::Ran(ran) => ran.runs.len() > before.unwrap_or(0),
@@ -225,7 +239,8 @@ impl<'a> Campaign<'a> {
         lab: &mut Lab<'_>,
         may_run: bool,
     ) -> Result<Option<(Vec<OverlayName>, Together)>, Interrupted> {
-        let goes = |verdict: Verdict| matches!(verdict, Verdict::Droppable | Verdict::Redundant | Verdict::Harmful);
+        let goes =
+            |verdict: Verdict| matches!(verdict, Verdict::Droppable | Verdict::Redundant | Verdict::Harmful);
         let members: Vec<&Decision> = decisions.iter().filter(|decision| goes(decision.verdict)).collect();
         let names: Vec<&str> = members.iter().map(|member| member.overlay.as_str()).collect();
         let several = members.iter().filter(|member| member.verdict == Verdict::Droppable).count() > 0;
@@ -247,7 +262,8 @@ impl<'a> Campaign<'a> {
                 tests.push(test);
             }
         }
-        let needed = members.iter().flat_map(|member| &member.runs_needed).map(|(_, runs)| *runs).max().unwrap_or(1);
+        let needed =
+            members.iter().flat_map(|member| &member.runs_needed).map(|(_, runs)| *runs).max().unwrap_or(1);
         let mut place = Place::new();
         for test in &tests {
             let runs = needed.max(test.repeats).min(1000);
@@ -292,8 +308,12 @@ impl<'a> Campaign<'a> {
     fn resolve(&mut self, variant: &Variant) -> Result<Subject, Obstacle> {
         let upstream = |error: UpstreamError| Obstacle::Upstream(error.to_string());
         let listing = self.listing(variant.commit)?;
-        let overlays: Vec<&Loaded> =
-            self.workspace.overlays.iter().filter(|loaded| variant.overlays.contains(loaded.name())).collect();
+        let overlays: Vec<&Loaded> = self
+            .workspace
+            .overlays
+            .iter()
+            .filter(|loaded| variant.overlays.contains(loaded.name()))
+            .collect();
         let fault = match &variant.fault {
             None => Changes::new(),
             Some(_) => self.fault(variant)?,
@@ -349,16 +369,16 @@ impl<'a> Campaign<'a> {
     /// How a variant is called.
     #[must_use]
     pub fn label(&self, variant: &Variant) -> String {
-        let list = |names: &[&OverlayName]| {
-            names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ")
-        };
+        let list =
+            |names: &[&OverlayName]| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
         let manifest = &self.workspace.manifest;
         let on: Vec<&OverlayName> =
             manifest.overlays.iter().filter(|o| o.is_on(self.features)).map(|o| &o.name.value).collect();
         let fault = variant.fault.as_ref().map(|fault| format!(" and {}", fault.display()));
         let fault = fault.unwrap_or_default();
         if variant.at_pin {
-            let missing: Vec<&OverlayName> = on.iter().copied().filter(|o| !variant.overlays.contains(o)).collect();
+            let missing: Vec<&OverlayName> =
+                on.iter().copied().filter(|o| !variant.overlays.contains(o)).collect();
             let added: Vec<&OverlayName> = variant.overlays.iter().filter(|o| !on.contains(o)).collect();
             let mut label = format!("pin{fault}");
             if variant.overlays.is_empty() && !on.is_empty() {
@@ -384,22 +404,19 @@ impl<'a> Campaign<'a> {
         let runs = self.states.iter().filter(|((_, name), _)| name == test);
         let millis: Vec<u64> = runs
             .filter_map(|(_, state)| if let State::Ran(ran) = state { Some(ran) } else { None })
-            .flat_map(|ran| ran.runs.iter().map(|run| run.processes.iter().map(|process| process.millis).sum()))
+            .flat_map(|ran| {
+                ran.runs.iter().map(|run| run.processes.iter().map(|process| process.millis).sum())
+            })
             .collect();
         millis.iter().max().copied()
-    }
-
-    /// How many variants of a place an overlay has: for tables.
-    #[must_use]
-    pub fn variant<'v>(&self, candidate: &'v Candidate, which: Which) -> Option<&'v Variant> {
-        candidate.variants.get(which)
     }
 }
 
 /// Whether a test runs under a profile.
 #[must_use]
 pub fn runs_under(test: &Test, profile: Option<&Name>) -> bool {
-    test.profiles.is_empty() || profile.is_some_and(|profile| test.profiles.iter().any(|p| p.value == *profile))
+    test.profiles.is_empty()
+        || profile.is_some_and(|profile| test.profiles.iter().any(|p| p.value == *profile))
 }
 
 /// A test, as far as it bears on a verdict.

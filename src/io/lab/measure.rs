@@ -75,12 +75,17 @@ pub enum Event {
         variant: String,
         /// The program and its arguments.
         command: String,
-        /// Which run it is.
+        /// How many times.
+        times: usize,
+    },
+    /// One of the runs is done.
+    RanOnce {
+        /// Which.
         number: usize,
         /// Of how many.
         of: usize,
     },
-    /// It has run.
+    /// All of them are; the figures are those of the run in which most cells failed.
     Ran {
         /// Cells that passed.
         passed: usize,
@@ -386,8 +391,11 @@ impl<'a> Lab<'a> {
             }
         }
         match &self.workshop.requirement {
-            Requirement::Missing(missing) => {
+            Requirement::NoDevice(missing) => {
                 return Err(Obstacle::Device(format!("{}; {}", missing.what, missing.hint)).into());
+            }
+            Requirement::NoTool(missing) => {
+                return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
             }
             Requirement::Nothing | Requirement::Device(_) => {}
         }
@@ -457,18 +465,17 @@ impl<'a> Lab<'a> {
             ),
         };
         let profile = self.profile();
-        let of = record.runs.len() + seeds.len();
+        let command: Vec<_> = ready.command.iter().map(|part| part.to_string_lossy()).collect();
+        (self.events)(Event::Running {
+            test: test.name.value.clone(),
+            variant: subject.label.clone(),
+            command: command.join(" "),
+            times: seeds.len(),
+        });
+        let started = Instant::now();
+        let before = record.runs.len();
         for &seed in seeds {
             let number = record.runs.len() + 1;
-            let command: Vec<_> = ready.command.iter().map(|part| part.to_string_lossy()).collect();
-            (self.events)(Event::Running {
-                test: test.name.value.clone(),
-                variant: subject.label.clone(),
-                command: command.join(" "),
-                number,
-                of,
-            });
-            let started = Instant::now();
             let watch = Watch::start(&folders.tree);
             let trial = Trial {
                 command: &ready.command,
@@ -480,7 +487,7 @@ impl<'a> Lab<'a> {
             };
             let run = trial.run(seed, number)?;
             let reads = watch.and_then(Watch::finish);
-            (self.events)(count(&run, started.elapsed()));
+            (self.events)(Event::RanOnce { number: number - before, of: seeds.len() });
             for (path, entry) in opened(reads.as_ref(), &subject.sources) {
                 record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
             }
@@ -511,6 +518,7 @@ impl<'a> Lab<'a> {
                 self.flip(subject)?;
             }
         }
+        (self.events)(count(&record.runs[before..], started.elapsed()));
         Ok(Some((file.unwrap_or_default(), record)))
     }
 
@@ -715,16 +723,20 @@ fn sanitizer_name(sanitizer: Sanitizer) -> String {
     format!("{sanitizer:?}").to_lowercase()
 }
 
-fn count(run: &Run, wall: Duration) -> Event {
-    let (mut passed, mut failed, mut other) = (0, 0, 0);
-    for cell in &run.cells {
-        match cell.outcome {
-            _ if cell.case.is_pseudo() && run.cells.len() > 1 => {}
-            CellOutcome::Pass | CellOutcome::Measured => passed += 1,
-            CellOutcome::Fail { .. } => failed += 1,
-            _ => other += 1,
+fn count(runs: &[Run], wall: Duration) -> Event {
+    let tally = |run: &Run| {
+        let (mut failed, mut passed, mut other) = (0, 0, 0);
+        for cell in &run.cells {
+            match cell.outcome {
+                _ if cell.case.is_pseudo() && run.cells.len() > 1 => {}
+                CellOutcome::Pass | CellOutcome::Measured => passed += 1,
+                CellOutcome::Fail { .. } => failed += 1,
+                _ => other += 1,
+            }
         }
-    }
+        (failed, passed, other)
+    };
+    let (failed, passed, other) = runs.iter().map(tally).max().unwrap_or_default();
     Event::Ran { passed, failed, other, wall }
 }
 

@@ -166,7 +166,7 @@ pub fn now() -> i64 {
 pub fn machine(requirement: &Requirement) -> Machine {
     let device = match requirement {
         Requirement::Device(device) => Some(device.clone()),
-        Requirement::Nothing | Requirement::Missing(_) => None,
+        Requirement::Nothing | Requirement::NoTool(_) | Requirement::NoDevice(_) => None,
     };
     Machine {
         os: std::env::consts::OS.to_owned(),
