@@ -1,11 +1,13 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
+mod apply;
 mod bench;
 mod build;
 mod context;
 mod diff;
 mod error;
 mod prove;
+mod restore;
 mod status;
 mod table;
 mod test;
@@ -71,6 +73,8 @@ fn parse_name(text: &str) -> Result<Name, &'static str> {
 #[derive(Debug, Subcommand)]
 enum Command {
     Status(status::Args),
+    Apply(apply::Args),
+    Restore(restore::Args),
     Verify(verify::Args),
     Diff(diff::Args),
     Build(build::Args),
@@ -97,6 +101,8 @@ fn run() -> ExitCode {
     };
     let result = match &cli.command {
         Command::Status(args) => status::run(&context, args, &mut ui),
+        Command::Apply(args) => apply::run(&context, args, &mut ui),
+        Command::Restore(args) => restore::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
         Command::Build(args) => build::run(&context, args, &mut ui),
