@@ -1,12 +1,16 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
 mod apply;
+mod bench;
+mod build;
 mod context;
 mod diff;
 mod error;
+mod prove;
 mod restore;
 mod status;
 mod table;
+mod test;
 mod ui;
 mod verify;
 mod wanted;
@@ -73,6 +77,9 @@ enum Command {
     Restore(restore::Args),
     Verify(verify::Args),
     Diff(diff::Args),
+    Build(build::Args),
+    Test(test::Args),
+    Prove(prove::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -98,6 +105,9 @@ fn run() -> ExitCode {
         Command::Restore(args) => restore::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
+        Command::Build(args) => build::run(&context, args, &mut ui),
+        Command::Test(args) => test::run(&context, args, &mut ui),
+        Command::Prove(args) => prove::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

@@ -295,7 +295,10 @@ impl Reading {
         } else {
             with_results(end, announces, &problems)
         };
-        if open == 0 && !clean && !cells.is_empty() {
+        // A status other than 0 after a case that failed is what test programs do.
+        let fails = |cell: &Cell| matches!(cell.outcome, CellOutcome::Fail { .. });
+        let is_usual = matches!(end, End::Exit { status } if *status <= 128) && cells.iter().any(fails);
+        if open == 0 && !clean && !is_usual && !cells.is_empty() {
             let how = end.text();
             notes.push(format!("the process {how} after its results; the results are what counts"));
         }

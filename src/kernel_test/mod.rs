@@ -10,6 +10,7 @@ pub mod cell;
 pub mod exit;
 pub mod jsonl;
 pub mod junit;
+pub mod ranges;
 pub mod repeats;
 pub mod run;
 
