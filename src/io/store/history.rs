@@ -12,7 +12,7 @@ use gix::objs::Kind;
 use gix::odb::pack::Find;
 
 use super::ancestry;
-use super::objects::{Found, Objects, Oid, Reader, hex, parse_tree, unreadable};
+use super::objects::{Found, Objects, Oid, Reader, parse_tree, unreadable};
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::Entry;
 use crate::upstream::{Touch, UpstreamError};
@@ -242,7 +242,7 @@ impl Reader<'_> {
         let mut buffer = Vec::new();
         trees.sort_by_cached_key(|(folder, tree)| {
             let place = self.location(tree, &mut buffer);
-            (place, *folder, hex(tree))
+            (place, *folder, *tree)
         });
     }
 

@@ -96,7 +96,7 @@ impl Objects {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let handle = idle.unwrap_or_else(|| {
             let mut handle = self.repository.to_thread_local().objects;
-            // Places of objects in packs are asked for, and must stay valid.
+            // Where an object lies means something only while its pack stays open.
             handle.prevent_pack_unload();
             handle.set_pack_cache(|| {
                 Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(PACK_CACHE))
