@@ -1,1 +1,5 @@
-fn main() {}
+//! The program: parse, run, exit code.
+
+fn main() -> std::process::ExitCode {
+    overlaid::cli::main()
+}

@@ -204,10 +204,7 @@ mod tests {
         let Merged::Conflict(Conflict::Text { marked, places: 1 }) = merge_files("1\n", "2\n", "3\n") else {
             panic!("no conflict");
         };
-        assert_eq!(
-            String::from_utf8(marked).unwrap(),
-            "<<<<<<< ours\n2\n=======\n3\n>>>>>>> theirs\n"
-        );
+        assert_eq!(String::from_utf8(marked).unwrap(), "<<<<<<< ours\n2\n=======\n3\n>>>>>>> theirs\n");
     }
 
     #[test]

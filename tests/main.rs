@@ -3,3 +3,10 @@
 
 #[allow(dead_code)]
 mod support;
+
+mod diff;
+mod manifest;
+mod status;
+mod store;
+mod verdicts;
+mod verify;

@@ -1,12 +1,14 @@
 //! What the global options mean: which repository, which manifest, which profile and features.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::diagnostic::Diagnostic;
 use crate::id::{CommitId, Name};
-use crate::io::store::{self, Store, StoreSpec};
+use crate::io::store::{self, Environment, Need, Progress, Store, StoreError, StoreSpec};
 use crate::io::workspace::{LoadError, Workspace, find_manifests};
-use crate::manifest::{Kind, Profile, Witness};
+use crate::manifest::{Kind, Located, Manifest, Profile, Witness};
 
 use super::error::Failure;
 use super::ui::Ui;
@@ -44,14 +46,13 @@ impl Context {
         match files.as_slice() {
             [file] => self.load(file),
             _ => {
-                let names: Vec<_> =
-                    files.iter().filter_map(|file| file.file_stem()).map(|name| name.to_string_lossy()).collect();
-                Err(Failure::input(format!(
-                    "there are {} manifests: {}",
-                    files.len(),
-                    names.join(", ")
-                ))
-                .with_hint(format!("choose one: -m {}", names.first().map_or("NAME", |name| name))))
+                let names: Vec<_> = files
+                    .iter()
+                    .filter_map(|file| file.file_stem())
+                    .map(|name| name.to_string_lossy())
+                    .collect();
+                Err(Failure::input(format!("there are {} manifests: {}", files.len(), names.join(", ")))
+                    .with_hint(format!("choose one: -m {}", names.first().map_or("NAME", |name| name))))
             }
         }
     }
@@ -141,8 +142,11 @@ impl Context {
         let of_profile = profile.into_iter().flat_map(|profile| &profile.features).map(|f| f.value.clone());
         let features: BTreeSet<Name> = of_profile.chain(self.features.iter().cloned()).collect();
         for group in &workspace.manifest.exclusive {
-            let on: Vec<_> =
-                group.iter().filter(|f| features.contains(&f.value)).map(|f| format!("`{}`", f.value)).collect();
+            let on: Vec<_> = group
+                .iter()
+                .filter(|f| features.contains(&f.value))
+                .map(|f| format!("`{}`", f.value))
+                .collect();
             if on.len() > 1 {
                 return Err(Failure::input(format!("features exclude each other: {}", on.join(", ")))
                     .with_hint("choose one of them with --features or --profile"));
@@ -151,19 +155,91 @@ impl Context {
         Ok(features)
     }
 
-    /// The upstream's objects, with all commits that the manifest names if they can be had.
+    /// The upstream's objects, with all commits that the manifest names.
     ///
     /// # Errors
-    /// If the pin cannot be had.
+    /// If they cannot be had.
     pub fn store(&self, workspace: &Workspace, ui: &mut Ui) -> Result<Store, Failure> {
-        let manifest = &workspace.manifest;
-        let spec = StoreSpec::of(manifest, &self.root, self.offline);
-        let opened = store::open(&spec, &|name| std::env::var_os(name), &mut |progress| {
-            ui.progress(progress.to_string());
+        let upstream = &workspace.manifest.upstream;
+        let named = named_commits(&workspace.manifest);
+        let root = std::path::absolute(&self.root)
+            .map_err(|error| Failure::environment("cannot tell where the repository is").caused_by(error))?;
+        let spec = StoreSpec {
+            name: upstream.name.value.clone(),
+            url: upstream.url.value.clone(),
+            repo_root: root,
+            remotes: upstream.remotes.iter().map(|r| (r.name.value.clone(), r.url.value.clone())).collect(),
+            need: named.iter().map(|named| named.need.clone()).collect(),
+            offline: self.offline,
+            update: false,
+        };
+        let opened = store::open(&spec, &Environment::of_process(), &mut |progress| {
+            ui.progress(match progress {
+                Progress::Waiting => "waiting: somebody else fetches the same upstream".to_owned(),
+                Progress::Fetching { from } => format!("fetching {from}"),
+                Progress::Line(line) => line,
+            });
         });
         ui.end_progress();
-        opened.map_err(|error| Failure::from_store(error, manifest))
+        opened.map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
     }
+}
+
+/// A commit that the manifest names, and where.
+struct Named {
+    need: Need,
+    span: Range<usize>,
+    what: String,
+}
+
+/// The commits that the manifest names: the pin first.
+fn named_commits(manifest: &Manifest) -> Vec<Named> {
+    let named = |commit: &Located<CommitId>, remote: Option<&Located<Name>>, what: String| Named {
+        need: Need { commit: commit.value, remote: remote.map(|remote| remote.value.clone()) },
+        span: commit.span.clone(),
+        what,
+    };
+    let mut commits = vec![named(&manifest.upstream.pin, None, "the pin".to_owned())];
+    for overlay in &manifest.overlays {
+        let name = &overlay.name.value;
+        commits.extend(
+            overlay.base.iter().map(|base| named(base, None, format!("the base of overlay `{name}`"))),
+        );
+        match &overlay.kind {
+            Kind::Commits { commits: picked, remote } => commits.extend(
+                picked
+                    .iter()
+                    .map(|commit| named(commit, remote.as_ref(), format!("a commit of overlay `{name}`"))),
+            ),
+            Kind::HeldBack { commit, remote, .. } => {
+                commits.push(named(commit, remote.as_ref(), format!("the commit of overlay `{name}`")));
+            }
+            Kind::Files(_) | Kind::Patch(_) | Kind::Delete(_) => {}
+        }
+        if let Some(Located { value: Witness::Commit(commit), span }) = &overlay.witness {
+            let commit = Located { value: *commit, span: span.clone() };
+            commits.push(named(&commit, None, format!("the witness of overlay `{name}`")));
+        }
+    }
+    commits
+}
+
+fn describe_store_error(error: &StoreError, manifest: &Manifest, named: &[Named]) -> Failure {
+    let missing = match error {
+        StoreError::Offline { commits, .. } | StoreError::NotFound { commits, .. } => commits.as_slice(),
+        _ => &[],
+    };
+    let places = missing.iter().filter_map(|commit| {
+        let named = named.iter().find(|named| named.need.commit == *commit)?;
+        let message = format!("commit {commit}, {}, cannot be had", named.what);
+        Some(
+            Diagnostic::error("missing-commit", message).at(manifest.place(named.span.clone(), "named here")),
+        )
+    });
+    let mut failure = Failure::environment(error.to_string());
+    failure.diagnostics = places.collect();
+    failure.hint = error.hint();
+    failure
 }
 
 fn list_profiles(profiles: &[Profile]) -> String {
@@ -180,25 +256,6 @@ fn list_profiles(profiles: &[Profile]) -> String {
 /// If it has.
 pub fn without_problems(workspace: Workspace) -> Result<Workspace, Failure> {
     if workspace.problems.is_empty() { Ok(workspace) } else { Err(Failure::diagnostics(workspace.problems)) }
-}
-
-/// The commits that the manifest names: the pin first.
-#[must_use]
-pub fn named_commits(workspace: &Workspace) -> Vec<CommitId> {
-    let manifest = &workspace.manifest;
-    let mut commits = vec![manifest.upstream.pin.value];
-    for overlay in &manifest.overlays {
-        commits.extend(overlay.base.as_ref().map(|base| base.value));
-        match &overlay.kind {
-            Kind::Commits { commits: picked, .. } => commits.extend(picked.iter().map(|commit| commit.value)),
-            Kind::HeldBack { commit, .. } => commits.push(commit.value),
-            Kind::Files(_) | Kind::Patch(_) | Kind::Delete(_) => {}
-        }
-        if let Some(Witness::Commit(witness)) = overlay.witness.as_ref().map(|w| &w.value) {
-            commits.push(*witness);
-        }
-    }
-    commits
 }
 
 impl From<LoadError> for Failure {

@@ -3,7 +3,11 @@
 //! A failure is "could not find out" or "was not told right". An answer, also an unwelcome one, is an
 //! [`Answer`].
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::Diagnostic;
+use crate::escape::for_terminal;
+use crate::overlay::Resolution;
 
 /// What a command found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +101,28 @@ impl Failure {
         Self { diagnostics, ..Self::new(FailureKind::Input, String::new()) }
     }
 
+    /// An overlay that no manifest has.
+    #[must_use]
+    pub fn unknown_overlay(name: &str, known: &BTreeSet<String>) -> Self {
+        let failure = Self::input(format!("there is no overlay `{}`", for_terminal(name)));
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        failure.with_hint(format!("there are: {}", known.join(", ")))
+    }
+
+    /// Overlays that do not fit on the commit.
+    ///
+    /// # Errors
+    /// If something was refused.
+    pub fn if_refused(resolution: &Resolution) -> Result<(), Self> {
+        let Some(first) = resolution.refused.first() else {
+            return Ok(());
+        };
+        let others = &resolution.refused[1..];
+        let mut failure = Self::new(FailureKind::NeedsPerson, for_terminal(first.to_string()));
+        failure.causes = others.iter().map(|refusal| for_terminal(refusal.to_string())).collect();
+        Err(failure.with_hint(format!("look at it: overlaid status {}", first.overlay)))
+    }
+
     /// The same failure with what to do.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -124,10 +150,16 @@ impl From<crate::upstream::UpstreamError> for Failure {
             }
             _ => None,
         };
-        let failure = Failure::environment(crate::escape::for_terminal(error.to_string()));
+        let failure = Failure::environment(for_terminal(error.to_string()));
         match hint {
             Some(hint) => failure.with_hint(hint),
             None => failure,
         }
+    }
+}
+
+impl From<crate::io::tree::TreeError> for Failure {
+    fn from(error: crate::io::tree::TreeError) -> Self {
+        Failure::environment(error.to_string())
     }
 }

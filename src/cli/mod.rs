@@ -1,8 +1,19 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
+mod apply;
+mod bench;
+mod build;
 mod context;
+mod diff;
 mod error;
+mod prove;
+mod restore;
+mod status;
+mod table;
+mod test;
 mod ui;
+mod verify;
+mod wanted;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +22,7 @@ use clap::{Parser, Subcommand};
 
 use crate::id::Name;
 
-pub use context::{Context, named_commits, without_problems};
+pub use context::{Context, without_problems};
 pub use error::{Answer, Failure, FailureKind};
 pub use ui::{Tone, Ui};
 
@@ -60,11 +71,25 @@ fn parse_name(text: &str) -> Result<Name, &'static str> {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Status(status::Args),
+    Apply(apply::Args),
+    Restore(restore::Args),
+    Verify(verify::Args),
+    Diff(diff::Args),
+    Build(build::Args),
+    Test(test::Args),
+    Prove(prove::Args),
+}
 
 /// Parses the arguments, runs the command, says how it went.
 #[must_use]
 pub fn main() -> ExitCode {
+    // A panic is a bug of ours, and has an exit code of its own.
+    std::panic::catch_unwind(run).unwrap_or_else(|_| ExitCode::from(FailureKind::Bug.exit_code()))
+}
+
+fn run() -> ExitCode {
     let cli = Cli::parse();
     let mut ui = Ui::new(cli.global.json);
     let context = Context {
@@ -74,7 +99,16 @@ pub fn main() -> ExitCode {
         features: cli.global.features,
         offline: cli.global.offline,
     };
-    let result: Result<Answer, Failure> = match cli.command {};
+    let result = match &cli.command {
+        Command::Status(args) => status::run(&context, args, &mut ui),
+        Command::Apply(args) => apply::run(&context, args, &mut ui),
+        Command::Restore(args) => restore::run(&context, args, &mut ui),
+        Command::Verify(args) => verify::run(&context, args, &mut ui),
+        Command::Diff(args) => diff::run(&context, args, &mut ui),
+        Command::Build(args) => build::run(&context, args, &mut ui),
+        Command::Test(args) => test::run(&context, args, &mut ui),
+        Command::Prove(args) => prove::run(&context, args, &mut ui),
+    };
     ui.end_progress();
     match result {
         Ok(answer) => ExitCode::from(answer.exit_code()),

@@ -70,6 +70,12 @@ impl Ui {
         self.json
     }
 
+    /// Whether the result is shown in colour.
+    #[must_use]
+    pub fn shows_colour(&self) -> bool {
+        anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+    }
+
     /// How many columns a table can use.
     #[must_use]
     pub fn width(&self) -> usize {

@@ -5,16 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
+use super::own_files::{Disk, OwnFiles};
 
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::id::{BlobId, UpstreamPath};
-use crate::manifest::{self, Kind, Located, Manifest, Overlay, Witness};
+use crate::manifest::{self, Kind, Located, Manifest, Overlay, Witness, pattern};
 use crate::overlay::{self, Loaded, OwnFile, diff};
-use crate::tree::{Content, Mode};
-
+use crate::tree::Content;
 /// A manifest with its overlay files.
 #[derive(Debug)]
 pub struct Workspace {
@@ -73,8 +71,19 @@ impl Workspace {
     /// # Errors
     /// If a file cannot be read or the manifest is not right.
     pub fn load(root: &Path, file: &Path) -> Result<Self, LoadError> {
-        let bytes = read(&root.join(file))?;
-        let text = match String::from_utf8(bytes) {
+        Self::load_from(&Disk::new(root), root, file)
+    }
+
+    /// As [`Workspace::load`], with the files from elsewhere: an earlier revision of our repository.
+    ///
+    /// # Errors
+    /// If a file cannot be read or the manifest is not right.
+    pub fn load_from(files: &dyn OwnFiles, root: &Path, file: &Path) -> Result<Self, LoadError> {
+        let Some(content) = files.read(file)? else {
+            let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+            return Err(LoadError::Io { path: root.join(file), error });
+        };
+        let text = match String::from_utf8(content.bytes.to_vec()) {
             Ok(text) => text,
             Err(error) => return Err(LoadError::Manifest(vec![not_utf8(file, &error)])),
         };
@@ -83,10 +92,10 @@ impl Workspace {
             return Err(LoadError::Manifest(diagnostics));
         };
         diagnostics.retain(|diagnostic| diagnostic.severity == Severity::Error);
-        let folder = root.join(manifest.overlay_folder());
+        let folder = manifest.overlay_folder();
         let mut loader = Loader {
-            root,
-            overlay_files: list_files(&folder)?,
+            files,
+            overlay_files: files.list(&folder)?,
             folder,
             manifest: &manifest,
             problems: diagnostics,
@@ -95,7 +104,9 @@ impl Workspace {
             manifest.overlays.iter().map(|overlay| loader.load(overlay)).collect::<Result<_, _>>()?;
         let Loader { overlay_files, mut problems, .. } = loader;
         problems.extend(
-            overlay::clashes(&overlays, &manifest.exclusive).iter().map(|clash| describe_clash(&manifest, clash)),
+            overlay::clashes(&overlays, &manifest.exclusive)
+                .iter()
+                .map(|clash| describe_clash(&manifest, clash)),
         );
         Ok(Self { root: root.to_owned(), manifest, overlays, overlay_files, problems })
     }
@@ -113,12 +124,6 @@ impl Workspace {
     }
 }
 
-/// A place in a manifest's text.
-#[must_use]
-pub fn place(manifest: &Manifest, span: std::ops::Range<usize>, label: impl Into<String>) -> Place {
-    Place { file: manifest.file.clone(), text: Arc::clone(&manifest.text), span, label: label.into() }
-}
-
 /// A problem at a place of the manifest.
 #[must_use]
 pub fn problem(
@@ -128,19 +133,12 @@ pub fn problem(
     span: std::ops::Range<usize>,
     label: impl Into<String>,
 ) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Error,
-        code,
-        message: message.into(),
-        at: Some(place(manifest, span, label)),
-        more: Vec::new(),
-        notes: Vec::new(),
-        hint: None,
-    }
+    Diagnostic::error(code, message).at(manifest.place(span, label))
 }
 
 struct Loader<'a> {
-    root: &'a Path,
+    files: &'a dyn OwnFiles,
+    /// The overlay folder, relative to the root.
     folder: PathBuf,
     overlay_files: Vec<PathBuf>,
     manifest: &'a Manifest,
@@ -174,7 +172,8 @@ impl Loader<'_> {
 
     fn load_files(&mut self, glob: &Located<String>, loaded: &mut Loaded) -> Result<(), LoadError> {
         // The manifest's parser has accepted the glob.
-        let Some(matcher) = compile_glob(glob) else { return Ok(()) };
+        let Ok(matcher) = pattern::glob(&glob.value) else { return Ok(()) };
+        let matcher = matcher.compile_matcher();
         let files: Vec<PathBuf> = self
             .overlay_files
             .iter()
@@ -182,7 +181,7 @@ impl Loader<'_> {
             .cloned()
             .collect();
         if files.is_empty() {
-            let folder = self.manifest.overlay_folder();
+            let folder = &self.folder;
             let message = format!(
                 "`files` of overlay `{}` matches nothing under `{}`",
                 loaded.overlay.name.value,
@@ -192,7 +191,9 @@ impl Loader<'_> {
                 problem(self.manifest, "glob-matches-nothing", message, glob.span.clone(), "no such file");
             diagnostic.hint = Some(match self.similar_file(glob) {
                 Some(similar) => format!("did you mean `{similar}`?"),
-                None => format!("put the file at `{}`, or remove the entry", folder.join(&glob.value).display()),
+                None => {
+                    format!("put the file at `{}`, or remove the entry", folder.join(&glob.value).display())
+                }
             });
             self.problems.push(diagnostic);
         }
@@ -207,8 +208,9 @@ impl Loader<'_> {
                     continue;
                 }
             };
-            let content = read_content(&self.folder.join(&file))?;
-            let file = self.manifest.overlay_folder().join(&file);
+            let file = self.folder.join(&file);
+            // Listed a moment ago; gone since: then it is not an overlay file any more.
+            let Some(content) = self.files.read(&file)? else { continue };
             loaded.own.push(OwnFile { file, id: BlobId::of(&content.bytes) });
             loaded.files.insert(path, content);
         }
@@ -243,17 +245,13 @@ impl Loader<'_> {
         file: &Located<PathBuf>,
         loaded: &mut Loaded,
     ) -> Result<Option<diff::Patch>, LoadError> {
-        let relative = self.manifest.overlay_folder().join(&file.value);
-        let bytes = match std::fs::read(self.root.join(&relative)) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let message =
-                    format!("the patch of overlay `{}` is not there: `{}`", loaded.name(), relative.display());
-                let label = "no such file";
-                self.problems.push(problem(self.manifest, "missing-file", message, file.span.clone(), label));
-                return Ok(None);
-            }
-            Err(error) => return Err(LoadError::Io { path: self.root.join(&relative), error }),
+        let relative = self.folder.join(&file.value);
+        let Some(Content { bytes, .. }) = self.files.read(&relative)? else {
+            let message =
+                format!("the patch of overlay `{}` is not there: `{}`", loaded.name(), relative.display());
+            let label = "no such file";
+            self.problems.push(problem(self.manifest, "missing-file", message, file.span.clone(), label));
+            return Ok(None);
         };
         loaded.own.push(OwnFile { file: relative.clone(), id: BlobId::of(&bytes) });
         match diff::parse(&bytes) {
@@ -268,81 +266,20 @@ impl Loader<'_> {
     }
 }
 
-/// A glob in which `*` stays within a folder and `**` does not.
-#[must_use]
-pub fn compile_glob(glob: &str) -> Option<GlobMatcher> {
-    GlobBuilder::new(glob).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
-}
-
 fn describe_clash(manifest: &Manifest, clash: &overlay::Clash<'_>) -> Diagnostic {
     let (first, second) = (&clash.first.overlay, &clash.second.overlay);
     let message = format!(
         "overlays `{}` and `{}` both name the whole content of `{}`",
         first.name.value, second.name.value, clash.path
     );
-    let mut diagnostic = problem(
-        manifest,
-        "two-whole-overlays",
-        message,
-        second.name.span.clone(),
-        "the second one",
-    );
-    diagnostic.more.push(place(manifest, first.name.span.clone(), "the first one"));
-    diagnostic.hint = Some(
-        "make one of them a patch, give them `when` features that exclude each other, or make them `rivals`"
-            .to_owned(),
-    );
-    diagnostic
+    problem(manifest, "two-whole-overlays", message, second.name.span.clone(), "the second one")
+        .and(manifest.place(first.name.span.clone(), "the first one"))
+        .hint("make one of them a patch, give them `when` features that exclude each other, or make them `rivals`")
 }
 
 fn not_utf8(file: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     let valid = error.utf8_error().valid_up_to();
     let line = error.as_bytes()[..valid].iter().filter(|&&b| b == b'\n').count() + 1;
-    Diagnostic {
-        severity: Severity::Error,
-        code: "not-utf8",
-        message: format!("`{}` line {line}: the manifest is not UTF-8", file.display()),
-        at: None,
-        more: Vec::new(),
-        notes: Vec::new(),
-        hint: Some("save the file as UTF-8 without a byte order mark".to_owned()),
-    }
-}
-
-/// All files and links below a folder, relative to it, sorted; none if it does not exist.
-fn list_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-        let entry = entry.map_err(|error| {
-            let path = error.path().unwrap_or(folder).to_owned();
-            LoadError::Io { path, error: error.into() }
-        })?;
-        if !entry.file_type().is_dir()
-            && let Ok(file) = entry.path().strip_prefix(folder)
-        {
-            files.push(file.to_owned());
-        }
-    }
-    Ok(files)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    std::fs::read(path).map_err(|error| LoadError::Io { path: path.to_owned(), error })
-}
-
-/// A file of ours as an entry of a tree.
-fn read_content(path: &Path) -> Result<Content, LoadError> {
-    use std::os::unix::ffi::OsStringExt;
-    use std::os::unix::fs::PermissionsExt;
-    let io = |error| LoadError::Io { path: path.to_owned(), error };
-    let metadata = std::fs::symlink_metadata(path).map_err(io)?;
-    if metadata.is_symlink() {
-        let target = std::fs::read_link(path).map_err(io)?;
-        return Ok(Content { mode: Mode::Symlink, bytes: target.into_os_string().into_vec().into() });
-    }
-    let mode = if metadata.permissions().mode() & 0o100 == 0 { Mode::File } else { Mode::Executable };
-    Ok(Content { mode, bytes: read(path)?.into() })
+    Diagnostic::error("not-utf8", format!("`{}` line {line}: the manifest is not UTF-8", file.display()))
+        .hint("save the file as UTF-8 without a byte order mark")
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::diagnostic::Place;
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::lex::Delta;
 
@@ -115,7 +116,8 @@ pub struct Locations {
 pub struct Overlay {
     /// The name, unique in the manifest.
     pub name: Located<OverlayName>,
-    /// The whole table in the text, for messages that concern no single key.
+    /// The table's header in the text (all of it if the table is inline), for messages that concern no
+    /// single key.
     pub span: Range<usize>,
     /// Why we carry it.
     pub reason: Option<Located<String>>,
@@ -131,7 +133,8 @@ pub struct Overlay {
     pub needs: Vec<Located<OverlayName>>,
     /// The group of alternatives that it belongs to.
     pub rivals: Option<Located<Name>>,
-    /// In a group of rivals: whether it is the one that is applied. Alone: always true.
+    /// In a group of rivals: whether it is the one that is applied. Exactly one of each group is. Without a
+    /// group: always true.
     pub active: bool,
     /// Tests that see what it does.
     pub tests: Vec<Located<Name>>,
@@ -246,7 +249,7 @@ pub struct Profile {
 pub struct Test {
     /// The name, unique in the manifest.
     pub name: Located<Name>,
-    /// The whole table in the text.
+    /// The table's header in the text (all of it if the table is inline).
     pub span: Range<usize>,
     /// A CMake project of ours, relative to the repository; `None`: the target is the upstream's.
     pub project: Option<Located<PathBuf>>,
@@ -301,6 +304,12 @@ pub enum Sanitizer {
 }
 
 impl Manifest {
+    /// A place in the manifest's text, for a message.
+    #[must_use]
+    pub fn place(&self, span: Range<usize>, label: impl Into<String>) -> Place {
+        Place { file: self.file.clone(), text: Arc::clone(&self.text), span, label: label.into() }
+    }
+
     /// The overlay of this name.
     #[must_use]
     pub fn overlay(&self, name: &str) -> Option<&Overlay> {

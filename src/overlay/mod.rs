@@ -4,6 +4,7 @@
 //! `provenance` does.
 
 pub mod diff;
+mod fingerprint;
 mod resolve;
 mod rules;
 
@@ -14,6 +15,7 @@ use crate::id::{BlobId, OverlayName, UpstreamPath};
 use crate::manifest::{Kind, Overlay, Witness};
 use crate::tree::Content;
 
+pub use fingerprint::fingerprint;
 pub use resolve::{At, Refusal, Resolution, content_at, resolve};
 pub use rules::{Clash, can_be_on_together, clashes};
 

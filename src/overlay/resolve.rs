@@ -12,8 +12,8 @@ use crate::merge::{Labels, Merged, Style, merge};
 use crate::tree::{Changes, Content, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
-use super::diff::{self, Applied, Offset};
 use super::Loaded;
+use super::diff::{self, Applied, Offset};
 
 /// The commit that overlays go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,11 +98,7 @@ pub fn content_at(
 ///
 /// # Errors
 /// If the upstream cannot be read. A patch that does not apply is no error: see [`Resolution::refused`].
-pub fn resolve(
-    overlays: &[&Loaded],
-    at: At,
-    upstream: &dyn Upstream,
-) -> Result<Resolution, UpstreamError> {
+pub fn resolve(overlays: &[&Loaded], at: At, upstream: &dyn Upstream) -> Result<Resolution, UpstreamError> {
     let mut state = State { at, upstream, resolution: Resolution::default() };
     let (whole, deltas): (Vec<&Loaded>, Vec<&Loaded>) =
         overlays.iter().partition(|loaded| loaded.overlay.kind.is_whole());
@@ -215,7 +211,7 @@ impl State<'_> {
 
     fn add_patch(&mut self, loaded: &Loaded, patch: &diff::Patch) -> Result<(), UpstreamError> {
         match diff::apply(patch, &|path: &UpstreamPath| self.current(path))? {
-            Applied::Applied { changes, offsets } => {
+            Applied::Applied { changes, offsets, .. } => {
                 for (path, content) in changes {
                     self.set(loaded, &path, content);
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::id::{Name, UpstreamPath};
-use crate::manifest::{Located, Overlay};
+use crate::manifest::{Located, Overlay, contradiction};
 
 use super::Loaded;
 
@@ -42,11 +42,5 @@ pub fn can_be_on_together(a: &Overlay, b: &Overlay, exclusive: &[Vec<Located<Nam
     if !a.active || !b.active {
         return false;
     }
-    let conditions = || a.when.iter().chain(&b.when);
-    let on: BTreeSet<&Name> = conditions().filter(|c| !c.negated).map(|c| &c.feature).collect();
-    let contradicts = conditions().any(|c| c.negated && on.contains(&c.feature));
-    let excluded = exclusive
-        .iter()
-        .any(|group| group.iter().filter(|feature| on.contains(&feature.value)).count() > 1);
-    !contradicts && !excluded
+    contradiction(a.when.iter().chain(&b.when), exclusive).is_none()
 }

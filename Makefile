@@ -1,0 +1,34 @@
+# `make` lists what there is.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench tools fmt clippy doc
+
+# Tools that `make tools` put into a local folder come after the machine's own.
+export PATH := $(PATH):$(CURDIR)/target/tools/bin
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: tools ## overlays on the sample upstream: applied, verified, built, tested, judged
+	@scripts/demo
+
+test: tools ## all tests
+	cargo test --locked
+
+check: fmt clippy doc ## what CI runs: format, lints, documentation, tests
+	$(MAKE) test
+
+bench: tools ## time whole commands against git, as ratios in one run
+	@scripts/bench
+
+tools: ## bring CMake, ninja and a C++ compiler, if they are missing
+	@scripts/tools
+
+fmt:
+	cargo fmt --check
+
+clippy:
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --no-default-features --lib -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items

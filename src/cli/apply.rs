@@ -1,0 +1,246 @@
+//! `overlaid apply`
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::escape::for_terminal;
+use crate::io::tree::{self, Event, Options, Outcome};
+use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+
+use super::wanted::wanted;
+use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
+
+/// Make the tree the pin with the overlays on it
+///
+/// Writes the pinned commit into a folder, .overlaid/<upstream> or the manifest's `tree`, and puts the overlays
+/// that are on there. A second run changes nothing, not even a time stamp. An overlay that was removed from the
+/// manifest goes from the tree: upstream's bytes come back.
+///
+/// All or nothing: if a file cannot be written, the tree stays as it was. A run that was killed is finished by
+/// the next one. Edits of yours on an overlaid path stop it; --force keeps a copy of them and says where.
+///
+/// With --tree, a folder that something else filled (FetchContent, a submodule, a tarball) is taken as it is:
+/// only overlaid paths are looked at and written, if they are at the pin's bytes.
+///
+/// Nothing of the upstream's is run: no hooks, no filters.
+///
+/// Exit code 0: the tree is right. 1: with --dry-run, something would change. 3: an overlay does not fit, or
+/// edits are in the way. 4: files could not be read or written.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Which folder, and what may be done to it.
+#[derive(Debug, clap::Args)]
+pub struct Place {
+    /// A folder that something else filled, instead of the manifest's tree
+    #[arg(long, value_name = "DIR")]
+    tree: Option<PathBuf>,
+    /// Overwrite edits on overlaid paths; a copy is kept in .overlaid/kept of the tree
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the manifest, the upstream or the tree cannot be read, or the tree cannot be written.
+pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let workspace = without_problems(context.workspace()?)?;
+    let features = features(context, &workspace)?;
+    let store = context.store(&workspace, ui)?;
+    let (wanted, resolution) = wanted(&workspace, &features, &store)?;
+    for (overlay, offset) in &resolution.offsets {
+        ui.note(format_args!(
+            "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
+            for_terminal(offset.path.as_bytes()),
+            offset.hunk,
+            plural(offset.lines.unsigned_abs(), "line", "lines"),
+            if offset.lines < 0 { "before" } else { "after" },
+        ));
+    }
+    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
+}
+
+/// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
+pub(super) fn features(
+    context: &Context,
+    workspace: &crate::io::workspace::Workspace,
+) -> Result<std::collections::BTreeSet<crate::id::Name>, Failure> {
+    let profile = if context.features.is_empty() {
+        context.profile(workspace)?
+    } else {
+        context.profile_if_any(workspace)?
+    };
+    context.features(workspace, profile)
+}
+
+/// Makes the folder what is wanted, and says what was done.
+#[allow(clippy::too_many_arguments, reason = "two commands share it, and each argument is one of theirs")]
+pub(super) fn bring(
+    context: &Context,
+    workspace: &crate::io::workspace::Workspace,
+    wanted: &Wanted,
+    store: &crate::io::store::Store,
+    place: &Place,
+    dry_run: bool,
+    command: &str,
+    ui: &mut Ui,
+) -> Result<Answer, Failure> {
+    let dir = match &place.tree {
+        Some(dir) => dir.clone(),
+        None => context.root.join(workspace.manifest.tree_folder()),
+    };
+    let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
+    let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
+    ui.end_progress();
+    match outcome? {
+        Outcome::Unchanged(plan) => {
+            report(&dir, wanted, &plan, Done::Nothing, command, ui);
+            Ok(Answer::Yes)
+        }
+        Outcome::Changed(plan) => {
+            report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
+            Ok(if dry_run { Answer::No } else { Answer::Yes })
+        }
+        Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
+        Outcome::NotOurs => Err(Failure::environment(format!(
+            "`{}` has files in it that overlaid did not write",
+            dir.display()
+        ))
+        .with_hint("take it as it is with --tree DIR, or remove it")),
+    }
+}
+
+fn tell(event: &Event, ui: &mut Ui) {
+    match event {
+        Event::Waiting { dir } => ui.note(format_args!("waiting: another run works on `{}`", dir.display())),
+        Event::Recovered { finished: true, steps } => {
+            ui.note(format_args!("an earlier run was interrupted; its {steps} steps are finished now"));
+        }
+        Event::Recovered { finished: false, steps } => {
+            ui.note(format_args!("an earlier run was interrupted; its {steps} steps were taken back"));
+        }
+        Event::Kept { path, copy } => {
+            let path = for_terminal(path.as_bytes());
+            ui.note(format_args!("kept a copy of {path}: `{}`", copy.display()));
+        }
+        Event::Writing { done, total } => ui.progress(format!("writing {done} of {total}")),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Nothing,
+    Planned,
+    Written,
+}
+
+/// Paths beyond this number are counted and not listed.
+const LISTED: usize = 40;
+
+fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, command: &str, ui: &mut Ui) {
+    if ui.is_json() {
+        ui.document(&to_json(dir, wanted, plan, done, command));
+        return;
+    }
+    let of_overlays: Vec<_> =
+        plan.steps.iter().filter(|step| wanted.owners.contains_key(&step.path)).collect();
+    // Of a tree that was not there, a person wants to see what the overlays make of it.
+    let is_new = plan.steps.iter().all(|step| step.from == Found::Absent);
+    let listed: Vec<_> = if is_new { of_overlays.clone() } else { plan.steps.iter().collect() };
+    for step in listed.iter().take(LISTED) {
+        let owners = wanted.owners_of(&step.path);
+        let by = if owners.is_empty() { "upstream" } else { &owners };
+        ui.line(format_args!(
+            "{} {} {}",
+            Tone::Strong.paint(format_args!("{:>8}", word(step.action(), done))),
+            for_terminal(step.path.as_bytes()),
+            Tone::Dim.paint(format_args!("({by})")),
+        ));
+    }
+    if listed.len() > LISTED {
+        ui.line(format_args!("         and {} more", listed.len() - LISTED));
+    }
+    for path in &plan.left_alone {
+        ui.warn(format_args!("{} differs from upstream and is left alone", for_terminal(path.as_bytes())));
+    }
+    let changed = plan.steps.len();
+    let right = plan.right;
+    let summary = match done {
+        Done::Nothing => {
+            format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
+        }
+        Done::Planned => {
+            format!("{} would change, {right} overlaid right already", plural(changed, "path", "paths"))
+        }
+        Done::Written => format!(
+            "{} changed, {} of overlays; {right} overlaid right already",
+            plural(changed, "path", "paths"),
+            of_overlays.len()
+        ),
+    };
+    ui.line(format_args!("{}: {summary}", dir.display()));
+}
+
+fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn word(action: Action, done: Done) -> &'static str {
+    match (action, done) {
+        (Action::Create | Action::MakeFolder, Done::Planned) => "create",
+        (Action::Write, Done::Planned) => "write",
+        (Action::Chmod, Done::Planned) => "chmod",
+        (Action::Remove, Done::Planned) => "remove",
+        (Action::Create | Action::MakeFolder, _) => "created",
+        (Action::Write, _) => "wrote",
+        (Action::Chmod, _) => "chmod",
+        (Action::Remove, _) => "removed",
+    }
+}
+
+fn refused(refusals: &[Refusal], wanted: &Wanted, ui: &mut Ui) -> Failure {
+    let describe = |refusal: &Refusal| {
+        let owners = wanted.owners_of(&refusal.path);
+        let by = if owners.is_empty() { String::new() } else { format!(" (overlay {owners} writes there)") };
+        format!("{}: {}{by}", for_terminal(refusal.path.as_bytes()), refusal.difference)
+    };
+    let mut kind = FailureKind::NeedsPerson;
+    for refusal in refusals {
+        if !refusal.difference.is_content() {
+            kind = FailureKind::Environment;
+        }
+        ui.note(describe(refusal));
+    }
+    let paths = plural(refusals.len(), "path is", "paths are");
+    Failure::new(kind, format!("{paths} in the way; nothing was changed"))
+        .with_hint("make an overlay of the edit or undo it; --force overwrites it and keeps a copy")
+}
+
+fn to_json(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, command: &str) -> Value {
+    let steps = plan.steps.iter().map(|step| {
+        json!({
+            "path": step.path,
+            "action": word(step.action(), Done::Planned),
+            "overlays": wanted.owners.get(&step.path).cloned().unwrap_or_default(),
+            "to": step.to.map(|entry| entry.id),
+        })
+    });
+    json!({
+        "schema": format!("overlaid.{command}.v1"),
+        "tree": dir.display().to_string(),
+        "pin": wanted.commit,
+        "fingerprint": wanted.fingerprint,
+        "changed": done == Done::Written,
+        "steps": steps.collect::<Vec<_>>(),
+        "right": plan.right,
+        "left-alone": plan.left_alone,
+    })
+}

@@ -1,0 +1,284 @@
+//! `overlaid prove`
+
+mod show;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::escape::for_terminal;
+use crate::id::Name;
+use crate::io::hashes::write_atomically;
+use crate::io::lab::campaign::{Campaign, Candidate};
+use crate::io::workspace::Workspace;
+use crate::manifest::{Witness, edit};
+use crate::overlay::Loaded;
+use crate::provenance::State;
+use crate::variant::{Request, VariantError};
+use crate::verdict::coverage::gaps;
+use crate::verdict::group::Together;
+use crate::verdict::{Decision, Exit, Reason, Verdict};
+
+use super::bench::{profile_name, with_lab};
+use super::{Answer, Context, Failure, Ui, status, without_problems};
+
+/// Find out with proof which overlays are needed and which can go
+///
+/// Builds and runs the linked tests with and without each overlay, at the pin and, where that does not decide,
+/// at the witness: a commit at which the fault can be seen (the key `witness`, else the base). Results are
+/// compared case by case. The verdicts:
+///
+/// needed: removing it breaks cases. harmful: it breaks cases and mends none. mixed: it does both.
+/// ineffective: a case that it is there for fails with and without it. droppable: all that it is there for
+/// passes without it. unproven: the tests have never seen the fault. redundant: the pin has all of it.
+/// inconclusive: something could not be found out; the reasons say what.
+///
+/// What was measured is kept under docs/upstream/evidence and measured again only when something that it
+/// depends on changes: sources, our own files, tools, options, device.
+///
+/// Runs what the upstream, the overlays and the tests contain, and says what before it does.
+///
+/// Exit codes: 0 all needed. 1 something should go. 3 a person must decide. 4 inconclusive. The highest wins.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only these overlays
+    #[arg(value_name = "OVERLAY")]
+    overlays: Vec<String>,
+    /// Say what would be built and run; run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// List every case
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// What came out for all overlays.
+struct Outcome {
+    candidates: Vec<Candidate>,
+    decisions: Vec<Decision>,
+    together: Option<(Vec<Name>, Together)>,
+    /// What would still be run.
+    left: Vec<Planned>,
+}
+
+/// Something that would be built and run.
+struct Planned {
+    variant: String,
+    test: Name,
+    runs: usize,
+    millis: Option<u64>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the manifest or the upstream cannot be read, or we are told to stop.
+pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let workspace = without_problems(context.workspace()?)?;
+    let profile = context.profile(&workspace)?;
+    let features = context.features(&workspace, profile)?;
+    let store = context.store(&workspace, ui)?;
+    let known: BTreeSet<String> = workspace.overlays.iter().map(|loaded| loaded.name().to_string()).collect();
+    if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
+        return Err(Failure::unknown_overlay(name, &known));
+    }
+    super::wanted::wanted(&workspace, &features, &store)?;
+    let asked = |loaded: &&Loaded| {
+        args.overlays.is_empty() || args.overlays.iter().any(|name| name == loaded.name().as_str())
+    };
+    let loaded: Vec<&Loaded> = workspace.overlays.iter().filter(asked).collect();
+    let redundant: BTreeSet<Name> = status::inspect_all(&workspace, &loaded, &store)
+        .into_iter()
+        .filter(|report| report.state == State::Redundant)
+        .map(|report| report.name)
+        .collect();
+    let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
+    let mut candidates = Vec::new();
+    for loaded in loaded {
+        let name = loaded.name();
+        match campaign.candidate(name.as_str(), redundant.contains(name)) {
+            Ok(candidate) => candidates.push(candidate),
+            Err(VariantError::Off(_)) if args.overlays.is_empty() => {
+                ui.note(format_args!("{name}: off under these features, not proven here"));
+            }
+            Err(error) => return Err(Failure::input(error.to_string())),
+        }
+    }
+    let outcome = with_lab(&workspace, profile, &store, ui, |lab| {
+        let left = campaign.recall(&candidates, lab);
+        let left = if args.dry_run {
+            left.into_iter().flat_map(|request| plan(&campaign, request)).collect()
+        } else {
+            campaign.prove(&candidates, lab)?;
+            Vec::new()
+        };
+        let device: Vec<String> = lab.device().map(ToOwned::to_owned).into_iter().collect();
+        let decisions: Vec<Decision> = candidates
+            .iter()
+            .map(|candidate| {
+                let mut decision = campaign.decide(candidate);
+                decision.reasons.extend(gaps_of(
+                    &workspace,
+                    context,
+                    profile_name(profile),
+                    &decision,
+                    &device,
+                ));
+                decision
+            })
+            .collect();
+        let together = campaign.prove_together(&decisions, lab, !args.dry_run)?;
+        Ok(Outcome { candidates: candidates.clone(), decisions, together, left })
+    })?;
+    if !args.dry_run {
+        note_witnesses(&workspace, &outcome, ui);
+    }
+    if ui.is_json() {
+        ui.document(&document(&workspace, profile_name(profile), &outcome));
+    } else {
+        show::print(&outcome, args.verbose, ui);
+    }
+    if args.dry_run && !outcome.left.is_empty() {
+        // The question was what would be run, and that is answered.
+        return Ok(Answer::Yes);
+    }
+    Ok(answer(&outcome))
+}
+
+fn answer(outcome: &Outcome) -> Answer {
+    match Exit::of(outcome.decisions.iter().map(|decision| decision.verdict)) {
+        Exit::AllNeeded => Answer::Yes,
+        Exit::ShouldGo => Answer::No,
+        Exit::PersonDecides => Answer::NeedsPerson,
+        Exit::Inconclusive => Answer::Unknown,
+    }
+}
+
+fn plan(campaign: &Campaign<'_>, request: Request) -> Vec<Planned> {
+    let variant = campaign.label(&request.variant);
+    let planned = request.tests.into_iter().map(|(test, seeds)| Planned {
+        variant: variant.clone(),
+        millis: campaign.usual_millis(&test),
+        test,
+        runs: seeds.len(),
+    });
+    planned.collect()
+}
+
+/// What else a drop needs: other profiles that turn the overlay on, the devices that it names.
+fn gaps_of(
+    workspace: &Workspace,
+    context: &Context,
+    profile: Option<&Name>,
+    decision: &Decision,
+    seen_on: &[String],
+) -> Vec<Reason> {
+    if decision.verdict != Verdict::Droppable {
+        return Vec::new();
+    }
+    let Some(overlay) = workspace.manifest.overlay(decision.overlay.as_str()) else { return Vec::new() };
+    let on_under: Vec<Name> = workspace
+        .manifest
+        .profiles
+        .iter()
+        .filter(|profile| {
+            context.features(workspace, Some(profile)).is_ok_and(|features| overlay.is_on(&features))
+        })
+        .map(|profile| profile.name.value.clone())
+        .collect();
+    let proven: Vec<Name> = profile.cloned().into_iter().collect();
+    let devices: Vec<String> = overlay.devices.iter().map(|device| device.value.clone()).collect();
+    gaps(&on_under, &proven, &devices, seen_on)
+}
+
+/// Writes the pin as the witness of overlays that were proven needed there.
+fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
+    let manifest = &workspace.manifest;
+    let pin = manifest.upstream.pin.value;
+    let mut text = manifest.text.to_string();
+    let mut noted = Vec::new();
+    for decision in outcome.decisions.iter().filter(|decision| decision.verdict == Verdict::Needed) {
+        let overlay = manifest.overlay(decision.overlay.as_str());
+        let witness = overlay.and_then(|overlay| overlay.witness.as_ref()).map(|witness| &witness.value);
+        let is_noted = match witness {
+            Some(Witness::Commit(commit)) => *commit == pin,
+            // A planted fault is the witness that somebody chose.
+            Some(Witness::Patch(_)) => true,
+            None => false,
+        };
+        if is_noted {
+            continue;
+        }
+        match edit::set_witness(&text, decision.overlay.as_str(), pin) {
+            Ok(edited) => {
+                text = edited;
+                noted.push(decision.overlay.to_string());
+            }
+            Err(error) => {
+                ui.warn(format_args!("the witness of `{}` is not noted: {error}", decision.overlay))
+            }
+        }
+    }
+    if noted.is_empty() {
+        return;
+    }
+    let file = workspace.root.join(&manifest.file);
+    match write_atomically(&file, text.as_bytes()) {
+        Ok(()) => ui.note(format_args!(
+            "{}: the pin is now the witness of {}",
+            manifest.file.display(),
+            noted.join(", ")
+        )),
+        Err(error) => ui.warn(format_args!("the witness cannot be noted in {}: {error}", file.display())),
+    }
+}
+
+fn document(workspace: &Workspace, profile: Option<&Name>, outcome: &Outcome) -> Value {
+    let upstream = &workspace.manifest.upstream;
+    let overlays: Vec<Value> = outcome
+        .candidates
+        .iter()
+        .zip(&outcome.decisions)
+        .map(|(candidate, decision)| {
+            let mut value = serde_json::to_value(decision).unwrap_or_default();
+            if let Value::Object(object) = &mut value {
+                object.insert("advice".to_owned(), decision.verdict.advice().into());
+                object.insert("removed".to_owned(), json!(candidate.variants.removed));
+                let witness = candidate.variants.witness.as_ref().map(|[without, _]| match &without.fault {
+                    Some(fault) => json!({ "patch": fault.display().to_string() }),
+                    None => json!(without.commit),
+                });
+                object.insert("witness".to_owned(), witness.unwrap_or_else(|| json!(upstream.pin.value)));
+            }
+            value
+        })
+        .collect();
+    let mut document = json!({
+        "schema": "overlaid.prove.v1",
+        "upstream": upstream.name.value,
+        "pin": upstream.pin.value,
+        "profile": profile,
+        "overlays": overlays,
+        "together": Value::Null,
+        "left": outcome.left.iter().map(|planned| json!({
+            "variant": planned.variant,
+            "test": planned.test,
+            "runs": planned.runs,
+        })).collect::<Vec<_>>(),
+    });
+    if let Some((members, together)) = &outcome.together {
+        let (answer, cases, reasons) = match together {
+            Together::AllCanGo => ("all-can-go", json!([]), json!([])),
+            Together::NotTogether { cases } => ("not-together", json!(cases), json!([])),
+            Together::Unknown { reasons } => ("unknown", json!([]), json!(reasons)),
+        };
+        document["together"] =
+            json!({ "overlays": members, "answer": answer, "cases": cases, "reasons": reasons });
+    }
+    document
+}
+
+/// Text of a reason, fit for a terminal.
+fn reason_text(reason: &Reason) -> String {
+    for_terminal(&reason.text)
+}

@@ -1,0 +1,261 @@
+//! The proof as a person reads it.
+
+use std::collections::BTreeMap;
+
+use crate::escape::for_terminal;
+use crate::id::Name;
+use crate::io::lab::campaign::Candidate;
+use crate::kernel_test::{CaseKey, ranges};
+use crate::verdict::group::Together;
+use crate::verdict::{CellId, CellRow, CellView, Decision, Verdict};
+
+use super::super::table::{self, TableCell};
+use super::super::{Tone, Ui};
+use super::{Outcome, reason_text};
+
+/// Prints the verdicts: an overlay after the other, then all of them in one table.
+pub fn print(outcome: &Outcome, verbose: bool, ui: &mut Ui) {
+    let all = outcome.candidates.iter().zip(&outcome.decisions);
+    // In a dry run, those of which nothing is known say nothing.
+    for (candidate, decision) in all.filter(|(_, d)| outcome.left.is_empty() || d.wants.is_empty()) {
+        print_one(candidate, decision, verbose, ui);
+    }
+    if outcome.decisions.is_empty() {
+        ui.line("no overlays to prove");
+        return;
+    }
+    if !outcome.left.is_empty() {
+        print_left(outcome, ui);
+    }
+    let rows: Vec<Vec<TableCell>> = outcome
+        .decisions
+        .iter()
+        .map(|decision| {
+            if !outcome.left.is_empty() && !decision.wants.is_empty() {
+                return vec![decision.overlay.as_str().into(), Tone::Dim.cell("not proven yet")];
+            }
+            vec![
+                decision.overlay.as_str().into(),
+                tone(decision.verdict).cell(decision.verdict.as_str()),
+                decision.verdict.advice().into(),
+            ]
+        })
+        .collect();
+    ui.line(table::render(&["overlay", "verdict", "what to do"], &rows).trim_end());
+    if let Some((members, together)) = &outcome.together {
+        let members = members.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+        match together {
+            Together::AllCanGo => ui.line(format_args!("\nall of these can go at once: {members}")),
+            Together::NotTogether { cases } => {
+                ui.line(format_args!(
+                    "\n{}: each can go, but not all of {members} at once. Drop one, and prove again.",
+                    Tone::Warning.paint("not together")
+                ));
+                for line in describe(cases, &outcome.decisions) {
+                    ui.line(format_args!("  without all of them these fail: {line}"));
+                }
+            }
+            Together::Unknown { reasons } => {
+                ui.line(format_args!("\nwhether all of {members} can go at once is not known:"));
+                for reason in reasons {
+                    ui.line(format_args!("  {}", reason_text(reason)));
+                }
+            }
+        }
+    }
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Needed => Tone::Good,
+        Verdict::Harmful => Tone::Bad,
+        Verdict::Mixed | Verdict::Ineffective | Verdict::Unproven | Verdict::Inconclusive => Tone::Warning,
+        Verdict::Droppable | Verdict::Redundant => Tone::Strong,
+    }
+}
+
+fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, ui: &mut Ui) {
+    let verdict = tone(decision.verdict).paint(decision.verdict);
+    // The sentence begins with the verdict, which stands before it in colour.
+    let start = format!("{}: ", decision.verdict);
+    let sentence = decision.first_line.strip_prefix(&start).unwrap_or(&decision.first_line);
+    ui.line(format_args!("{}: {verdict}", Tone::Strong.paint(&decision.overlay)));
+    ui.line(format_args!("  {}", for_terminal(sentence)));
+    if !decision.cells.is_empty() {
+        print_variants(candidate, decision, ui);
+    }
+    let lists = [
+        ("mends", &decision.fixed),
+        ("breaks", &decision.broken),
+        ("fails with and without it", &decision.unfixed),
+        ("fails loudly without it, silently with it", &decision.silenced),
+        ("fails silently without it, loudly with it", &decision.unsilenced),
+    ];
+    for (what, cases) in lists {
+        for line in describe(cases, std::slice::from_ref(decision)) {
+            ui.line(format_args!("  {what}: {line}"));
+        }
+    }
+    if decision.verdict == Verdict::Droppable {
+        for line in describe(&decision.attributed, std::slice::from_ref(decision)) {
+            ui.line(format_args!("  was there for: {line}"));
+        }
+    }
+    // The cases of these are listed above, in fewer words.
+    let listed = ["fixes", "breaks", "passes-without", "does-not-fix"];
+    for reason in decision.reasons.iter().filter(|reason| !listed.contains(&reason.code)) {
+        ui.line(format_args!(
+            "  {} {}",
+            Tone::Dim.paint(format_args!("{}:", reason.code)),
+            reason_text(reason)
+        ));
+    }
+    if verbose {
+        print_cells(decision, ui);
+    }
+    ui.line("");
+}
+
+/// The four variants, with how many cells fail of how many.
+fn print_variants(candidate: &Candidate, decision: &Decision, ui: &mut Ui) {
+    // Building and running count where they say something.
+    let says_something = |row: &&CellRow| {
+        let is_pseudo = case_key(&row.case).is_none();
+        let views = [
+            Some(&row.pin_without),
+            Some(&row.pin_with),
+            row.witness_without.as_ref(),
+            row.witness_with.as_ref(),
+        ];
+        let is_plain = |view: &CellView| ["pass", "missing", "not run"].contains(&view.outcome);
+        !is_pseudo || decision.cells.len() == 1 || !views.into_iter().flatten().all(is_plain)
+    };
+    let rows: Vec<&CellRow> = decision.cells.iter().filter(says_something).collect();
+    let count = |view: &dyn Fn(&CellRow) -> Option<CellView>| -> TableCell {
+        let views: Vec<CellView> = rows.iter().filter_map(|row| view(row)).collect();
+        let has = |word: &str| views.iter().filter(|view| view.outcome == word).count();
+        let (failed, flaky) = (has("fail"), has("flaky"));
+        let ran = failed + flaky + has("pass") + has("measured");
+        if ran == 0 {
+            let words: BTreeMap<&str, usize> = views.iter().fold(BTreeMap::new(), |mut words, view| {
+                *words.entry(view.outcome).or_default() += 1;
+                words
+            });
+            let word = words.into_iter().max_by_key(|(_, count)| *count).map_or("not run", |(word, _)| word);
+            return Tone::Dim.cell(word);
+        }
+        let flaky = if flaky > 0 { format!(", {flaky} flaky") } else { String::new() };
+        let text = if failed == 0 && flaky.is_empty() {
+            format!("{ran} pass")
+        } else {
+            format!("{failed} of {ran} fail{flaky}")
+        };
+        if failed == 0 && flaky.is_empty() { Tone::Good.cell(text) } else { Tone::Bad.cell(text) }
+    };
+    let mut lines: Vec<Vec<TableCell>> = Vec::new();
+    let is_known = rows.iter().any(|row| {
+        let views = row.witness_without.iter().chain(&row.witness_with);
+        views.into_iter().any(|view| !["missing", "not run"].contains(&view.outcome))
+    });
+    if let Some([without, _]) = candidate.variants.witness.as_ref().filter(|_| is_known) {
+        let name = match &without.fault {
+            Some(fault) => format!("witness {}", fault.display()),
+            None => format!("witness {}", without.commit.short()),
+        };
+        lines.push(vec![
+            name.into(),
+            count(&|row| row.witness_without.clone()),
+            count(&|row| row.witness_with.clone()),
+        ]);
+    }
+    let pin = candidate.variants.pin_with.commit.short();
+    let pin = format!("pin {pin}");
+    lines.push(vec![
+        pin.into(),
+        count(&|row| Some(row.pin_without.clone())),
+        count(&|row| Some(row.pin_with.clone())),
+    ]);
+    for line in table::render(&["", "without", "with"], &lines).lines() {
+        ui.line(format_args!("    {line}"));
+    }
+}
+
+/// Cases in few words, a test after the other.
+fn describe(cases: &[CellId], decisions: &[Decision]) -> Vec<String> {
+    let mut tests: BTreeMap<&Name, Vec<&CaseKey>> = BTreeMap::new();
+    for id in cases {
+        tests.entry(&id.test).or_default().push(&id.case);
+    }
+    let mut lines = Vec::new();
+    for (test, chosen) in tests {
+        let rows = decisions.iter().flat_map(|decision| &decision.cells).filter(|row| row.test == *test);
+        let mut all: BTreeMap<CaseKey, bool> =
+            rows.filter_map(|row| Some((case_key(&row.case)?, false))).collect();
+        for case in chosen {
+            all.insert(case.clone(), true);
+        }
+        let all: Vec<(&CaseKey, bool)> = all.iter().map(|(case, chosen)| (case, *chosen)).collect();
+        lines.extend(ranges::describe(&all).iter().map(|line| format!("{test}: {}", for_terminal(line))));
+    }
+    lines
+}
+
+/// The case that a row names. Pseudo-cases are listed only where they are chosen.
+fn case_key(text: &str) -> Option<CaseKey> {
+    let case: CaseKey = serde_json::from_value(text.into()).ok()?;
+    (!case.is_pseudo()).then_some(case)
+}
+
+fn print_cells(decision: &Decision, ui: &mut Ui) {
+    let word = |view: &CellView| {
+        let value = view.value.map(|value| format!(" {value:.3e}")).unwrap_or_default();
+        let text = format!("{}{value}", view.outcome);
+        match view.outcome {
+            "pass" => Tone::Good.cell(text),
+            "fail" | "flaky" => Tone::Bad.cell(text),
+            _ => Tone::Dim.cell(text),
+        }
+    };
+    let or_dash = |view: &Option<CellView>| view.as_ref().map_or_else(|| "-".into(), word);
+    let rows: Vec<Vec<TableCell>> = decision
+        .cells
+        .iter()
+        .map(|row| {
+            vec![
+                format!("{} {}{}", row.test, for_terminal(&row.case), if row.attributed { " *" } else { "" })
+                    .into(),
+                or_dash(&row.witness_without),
+                or_dash(&row.witness_with),
+                word(&row.pin_without),
+                word(&row.pin_with),
+            ]
+        })
+        .collect();
+    let heading = ["case (* = it is there for it)", "witness without", "with", "pin without", "with"];
+    for line in table::render(&heading, &rows).lines() {
+        ui.line(format_args!("    {line}"));
+    }
+}
+
+fn print_left(outcome: &Outcome, ui: &mut Ui) {
+    ui.line("would be built and run:");
+    let rows: Vec<Vec<TableCell>> = outcome
+        .left
+        .iter()
+        .map(|planned| {
+            let runs = u64::try_from(planned.runs).unwrap_or(u64::MAX);
+            let time = match planned.millis {
+                Some(millis) => format!("{:.1} s", (millis * runs) as f64 / 1000.0),
+                None => "?".to_owned(),
+            };
+            vec![
+                planned.variant.as_str().into(),
+                planned.test.as_str().into(),
+                planned.runs.to_string().into(),
+                time.into(),
+            ]
+        })
+        .collect();
+    ui.line(table::render(&["variant", "test", "runs", "about"], &rows));
+    ui.line("then, where the pin does not decide, the witness\n");
+}

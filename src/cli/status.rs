@@ -1,0 +1,357 @@
+//! `overlaid status`
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::escape::for_terminal;
+use crate::id::CommitId;
+use crate::io::store::Store;
+use crate::io::workspace::Workspace;
+use crate::lex::Delta;
+use crate::overlay::{At, Loaded, fingerprint, resolve};
+use crate::provenance::{OverlayReport, PathReport, State, inspect, pull_request_number};
+use crate::upstream::Commit;
+
+use super::table::{self, TableCell};
+use super::{Answer, Context, Failure, Tone, Ui, without_problems};
+
+/// Show what each overlay is, measured against the upstream's history
+///
+/// A row for each overlay: its state, what it changes, how many upstream commits it undoes, and its tests.
+/// Below it, why it has that state. The states, worst first:
+///
+/// unknown: not enough is there to tell. renamed, gone: the path was at the base and is not at the pin.
+/// redundant: it does what upstream does at the pin, comments aside. collides: it was new, and upstream has
+/// such a path by now. new: upstream still has not. rollback: it takes upstream back to an older content.
+/// backport: it is what upstream has after the pin. absorbed: upstream has all that it adds.
+/// stale-conflict: upstream moved and the change does not fit. stale-clean: upstream moved and it still fits.
+/// fresh: upstream did not move.
+///
+/// Reads upstream from git objects only, runs nothing of it, and changes nothing.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only these overlays
+    #[arg(value_name = "OVERLAY")]
+    overlays: Vec<String>,
+    /// Print only a hash of pin, overlay content and features, for cache keys
+    #[arg(long, conflicts_with = "overlays")]
+    fingerprint: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a manifest or an upstream cannot be read.
+pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if args.fingerprint {
+        return print_fingerprint(context, ui);
+    }
+    let mut documents = Vec::new();
+    let mut known = BTreeSet::new();
+    let mut failure = None;
+    let workspaces = context.workspaces()?;
+    let several = workspaces.len() > 1;
+    for workspace in workspaces {
+        let workspace = without_problems(workspace)?;
+        known.extend(workspace.overlays.iter().map(|loaded| loaded.name().to_string()));
+        let loaded: Vec<&Loaded> = workspace
+            .overlays
+            .iter()
+            .filter(|loaded| {
+                args.overlays.is_empty() || args.overlays.iter().any(|n| n == loaded.name().as_str())
+            })
+            .collect();
+        if loaded.is_empty() && !args.overlays.is_empty() {
+            continue;
+        }
+        let store = match context.store(&workspace, ui) {
+            Ok(store) => store,
+            // Of several upstreams, those that are here are shown all the same.
+            Err(error) if several => {
+                ui.failure(&error);
+                failure = Some(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let reports = inspect_all(&workspace, &loaded, &store);
+        if ui.is_json() {
+            documents.push(to_json(&workspace, &loaded, &reports));
+        } else {
+            print(&workspace, context, &loaded, &reports, ui)?;
+        }
+    }
+    if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
+        return Err(Failure::unknown_overlay(name, &known));
+    }
+    if ui.is_json() {
+        ui.document(&document(documents));
+    }
+    Ok(if failure.is_some() { Answer::Unknown } else { Answer::Yes })
+}
+
+/// Looks at overlays of a workspace.
+#[must_use]
+pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
+    let upstream = &workspace.manifest.upstream;
+    let tip = upstream.branch.as_ref().and_then(|branch| store.resolve(&branch.value).ok().flatten());
+    inspect(loaded, upstream.pin.value, tip, store)
+}
+
+fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
+    let workspace = without_problems(context.workspace()?)?;
+    let profile = context.profile(&workspace)?;
+    let features = context.features(&workspace, profile)?;
+    let store = context.store(&workspace, ui)?;
+    let on: Vec<&Loaded> =
+        workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(&features)).collect();
+    let pin = workspace.manifest.upstream.pin.value;
+    let resolution = resolve(&on, At::Pin(pin), &store)?;
+    Failure::if_refused(&resolution)?;
+    let fingerprint = fingerprint(pin, &features, &resolution.changes);
+    if ui.is_json() {
+        ui.document(&json!({ "schema": "overlaid.fingerprint.v1", "fingerprint": fingerprint }));
+    } else {
+        ui.line(fingerprint);
+    }
+    Ok(Answer::Yes)
+}
+
+fn print(
+    workspace: &Workspace,
+    context: &Context,
+    loaded: &[&Loaded],
+    reports: &[OverlayReport],
+    ui: &mut Ui,
+) -> Result<(), Failure> {
+    let upstream = &workspace.manifest.upstream;
+    let branch = upstream.branch.as_ref().map(|branch| format!(" ({})", for_terminal(&branch.value)));
+    ui.line(format_args!(
+        "{} at {}{}",
+        Tone::Strong.paint(&upstream.name.value),
+        upstream.pin.value,
+        branch.unwrap_or_default()
+    ));
+    if loaded.is_empty() {
+        ui.line("no overlays");
+        return Ok(());
+    }
+    let profile = context.profile_if_any(workspace)?;
+    let features = context.features(workspace, profile)?;
+    let rows: Vec<Vec<TableCell>> = loaded
+        .iter()
+        .zip(reports)
+        .map(|(loaded, report)| {
+            let tests: Vec<&str> = loaded.overlay.tests.iter().map(|test| test.as_str()).collect();
+            let undoes = report.undoes().len();
+            vec![
+                report.name.to_string().into(),
+                tone(report.state).cell(report.state.as_str()),
+                describe_change(report).into(),
+                if undoes == 0 { "".into() } else { Tone::Bad.cell(undoes.to_string()) },
+                tests.join(", ").into(),
+                describe_activity(loaded, &features, profile.is_some() || !context.features.is_empty())
+                    .into(),
+            ]
+        })
+        .collect();
+    ui.line(table::render(&["overlay", "state", "changes", "undoes", "tests", ""], &rows));
+    for (loaded, report) in loaded.iter().zip(reports) {
+        explain(loaded, report, ui);
+    }
+    ui.line(summary(reports));
+    Ok(())
+}
+
+fn tone(state: State) -> Tone {
+    match state {
+        State::Fresh | State::New => Tone::Good,
+        State::StaleClean | State::Redundant | State::Absorbed | State::Backport => Tone::Warning,
+        _ => Tone::Bad,
+    }
+}
+
+/// What the overlay changes of its base: the worst delta of its paths, and how many lines.
+fn describe_change(report: &OverlayReport) -> String {
+    let delta = report.paths.iter().map(|path| path.delta).collect::<Option<Vec<_>>>();
+    let word = match delta.and_then(|deltas| deltas.into_iter().max()) {
+        Some(Delta::Identical) => return "nothing".to_owned(),
+        Some(delta) => delta.as_str(),
+        None => "?",
+    };
+    let lines = report.paths.iter().map(|path| path.against_base).collect::<Option<Vec<_>>>();
+    match lines {
+        Some(lines) if !lines.is_empty() => {
+            let (added, removed) = lines.iter().fold((0, 0), |sum, l| (sum.0 + l.0, sum.1 + l.1));
+            format!("{word} +{added} -{removed}")
+        }
+        _ => word.to_owned(),
+    }
+}
+
+fn describe_activity(loaded: &Loaded, features: &BTreeSet<crate::id::Name>, chosen: bool) -> String {
+    if !loaded.overlay.active {
+        return "stands back".to_owned();
+    }
+    let conditions = loaded.overlay.when.iter();
+    let unmet: Vec<String> = conditions
+        .filter(|c| features.contains(&c.feature) == c.negated)
+        .map(|c| format!("{}{}", if c.negated { "!" } else { "" }, c.feature))
+        .collect();
+    match (unmet.is_empty(), chosen) {
+        (true, _) => String::new(),
+        (false, true) => format!("off: needs {}", unmet.join(", ")),
+        (false, false) => format!("when {}", unmet.join(", ")),
+    }
+}
+
+fn explain(loaded: &Loaded, report: &OverlayReport, ui: &mut Ui) {
+    let heading = Tone::Strong.paint(&report.name);
+    match &loaded.overlay.reason {
+        Some(reason) => ui.line(format_args!("{heading}: {}", for_terminal(&reason.value))),
+        None => ui.line(heading),
+    }
+    if let Some(why) = &report.why {
+        ui.line(format_args!("  {}: {}", report.state, for_terminal(why)));
+    }
+    for path in &report.paths {
+        let lines = path
+            .against_pin
+            .map_or_else(String::new, |(added, removed)| format!(" (+{added} -{removed} against the pin)"));
+        ui.line(format_args!("  {}{lines}", for_terminal(path.path.as_bytes())));
+        ui.line(format_args!("    {}: {}", tone(path.state).paint(path.state), for_terminal(&path.why)));
+        if let Some(by) = &path.by {
+            ui.line(format_args!("    by {}", describe_commit(by)));
+        }
+        for commit in &path.undoes {
+            ui.line(format_args!("    {} {}", Tone::Bad.paint("undoes"), describe_commit(commit)));
+        }
+        for commit in &path.included {
+            ui.line(format_args!("    has {}", describe_commit(commit)));
+        }
+        for note in &path.notes {
+            ui.line(format_args!("    note: {}", for_terminal(note.to_string())));
+        }
+    }
+}
+
+/// Id, date and subject of a commit, on one line.
+#[must_use]
+pub fn describe_commit(commit: &Commit) -> String {
+    format!("{} {} {}", commit.id.short(), date(commit.committed), for_terminal(&commit.subject))
+}
+
+/// A day as `2026-01-31`, in UTC.
+#[must_use]
+pub fn date(seconds: i64) -> String {
+    let format = gix::date::time::format::SHORT;
+    gix::date::Time::new(seconds, 0).format_or_unix(format)
+}
+
+fn summary(reports: &[OverlayReport]) -> String {
+    let counts: Vec<String> = State::ALL
+        .iter()
+        .map(|state| (state, reports.iter().filter(|report| report.state == *state).count()))
+        .filter(|(_, count)| *count > 0)
+        .map(|(state, count)| format!("{count} {state}"))
+        .collect();
+    let overlays = if reports.len() == 1 { "overlay" } else { "overlays" };
+    format!("{} {overlays}: {}", reports.len(), counts.join(", "))
+}
+
+fn document(parts: Vec<(Value, Vec<Value>)>) -> Value {
+    let (upstreams, overlays): (Vec<Value>, Vec<Vec<Value>>) = parts.into_iter().unzip();
+    json!({
+        "schema": "overlaid.status.v1",
+        "upstreams": upstreams,
+        "overlays": overlays.into_iter().flatten().collect::<Vec<_>>(),
+    })
+}
+
+fn to_json(workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport]) -> (Value, Vec<Value>) {
+    let upstream = &workspace.manifest.upstream;
+    let name = &upstream.name.value;
+    let about = json!({
+        "name": name,
+        "manifest": workspace.manifest.file.display().to_string(),
+        "pin": upstream.pin.value,
+        "branch": upstream.branch.as_ref().map(|branch| &branch.value),
+    });
+    let overlays = loaded
+        .iter()
+        .zip(reports)
+        .map(|(loaded, report)| {
+            json!({
+                "name": report.name,
+                "upstream": name,
+                "state": report.state.as_str(),
+                "reason": loaded.overlay.reason.as_ref().map(|reason| &reason.value),
+                "base": loaded.overlay.base.as_ref().map(|base| base.value),
+                "pin": upstream.pin.value,
+                "tests": loaded.overlay.tests.iter().map(|test| test.as_str()).collect::<Vec<_>>(),
+                "undoes": report.undoes().iter().map(|commit| commit_json(commit)).collect::<Vec<_>>(),
+                "paths": report.paths.iter().map(path_json).collect::<Vec<_>>(),
+                "reasons": reasons_json(report),
+            })
+        })
+        .collect();
+    (about, overlays)
+}
+
+fn reasons_json(report: &OverlayReport) -> Vec<Value> {
+    let whole = report.why.iter().map(|why| json!({ "code": report.state.as_str(), "text": why }));
+    let paths = report
+        .paths
+        .iter()
+        .map(|path| json!({ "code": path.state.as_str(), "text": format!("{}: {}", path.path, path.why) }));
+    whole.chain(paths).collect()
+}
+
+fn path_json(path: &PathReport) -> Value {
+    json!({
+        "path": path.path,
+        "state": path.state.as_str(),
+        "why": path.why,
+        "undoes": path.undoes.iter().map(commit_json).collect::<Vec<_>>(),
+        "included": path.included.iter().map(commit_json).collect::<Vec<_>>(),
+        "moved-by": path.moved_by.iter().map(CommitId::to_string).collect::<Vec<_>>(),
+        "to": path.to.as_ref().map(|(to, _)| to),
+        "similarity": path.to.as_ref().map(|(_, similarity)| similarity),
+        "by": path.by.as_ref().map(commit_json),
+        "notes": path.notes.iter()
+            .map(|note| json!({ "code": note.code(), "text": note.to_string() })).collect::<Vec<_>>(),
+        "delta": path.delta.map(Delta::as_str),
+        "against-base": path.against_base.map(lines_json),
+        "against-pin": path.against_pin.map(lines_json),
+        "blobs": {
+            "base": path.blobs.base, "pin": path.blobs.pin, "overlay": path.blobs.overlay,
+        },
+    })
+}
+
+fn lines_json((added, removed): (usize, usize)) -> Value {
+    json!({ "added": added, "removed": removed })
+}
+
+fn commit_json(commit: &Commit) -> Value {
+    json!({
+        "id": commit.id,
+        "date": date(commit.committed),
+        "subject": commit.subject.to_string(),
+        "pull-request": pull_request_number(commit),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(951_782_400), "2000-02-29");
+        assert_eq!(date(1_700_000_000), "2023-11-14");
+        assert_eq!(date(-1), "1969-12-31");
+    }
+}

@@ -1,0 +1,320 @@
+//! `overlaid test`
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::escape::for_terminal;
+use crate::id::Name;
+use crate::io::lab::campaign::{Campaign, runs_under};
+use crate::io::lab::measure::Subject;
+use crate::io::workspace::Workspace;
+use crate::kernel_test::repeats::{Observed, Seen, observe};
+use crate::kernel_test::{CaseKey, Cell, ranges, repeats};
+use crate::manifest::Test;
+use crate::variant;
+use crate::verdict::State;
+
+use super::bench::{profile_name, with_lab};
+use super::build::{blocked, commit_of, pristine};
+use super::table::{self, TableCell};
+use super::{Answer, Context, Failure, Tone, Ui, without_problems};
+
+/// Run kernel tests, on the pin with its overlays or on several commits side by side
+///
+/// Without `--at`: the pin with all overlays that are on. With it: the upstream as it is at each of these
+/// commits, without overlays, in columns. A row for each test says how many cases fail, which, and the worst
+/// figure.
+///
+/// What is on record is not run again. Runs what the upstream, the overlays and the tests contain.
+///
+/// Exit codes: 0 all cases pass. 1 some fail. 4 something could not be found out.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A test, or an overlay: its tests. Default: all tests of the profile
+    #[arg(value_name = "OVERLAY or TEST")]
+    what: Vec<String>,
+    /// Commits, branches or tags of the upstream, or `pin`
+    #[arg(long, value_name = "C1,C2", value_delimiter = ',')]
+    at: Vec<String>,
+    /// List every case
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// A test on a variant.
+struct Column {
+    label: String,
+    state: State,
+}
+
+/// What the cases of a column came to.
+type Cases = BTreeMap<CaseKey, Observed>;
+
+/// Runs the command.
+///
+/// # Errors
+/// If the manifest or the upstream cannot be read, or we are told to stop.
+pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let workspace = without_problems(context.workspace()?)?;
+    let profile = context.profile(&workspace)?;
+    let features = context.features(&workspace, profile)?;
+    let tests = choose(&workspace, profile_name(profile), &args.what)?;
+    let store = context.store(&workspace, ui)?;
+    let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
+    let mut subjects: Vec<Subject> = Vec::new();
+    if args.at.is_empty() {
+        let variant = variant::without_all(&workspace.manifest, &features, &[]);
+        subjects.push(campaign.subject(&variant).map_err(|obstacle| blocked(&obstacle))?);
+    }
+    for rev in &args.at {
+        let commit = commit_of(&workspace, &store, rev)?;
+        let variant = pristine(commit);
+        let mut subject = campaign.subject(&variant).map_err(|obstacle| blocked(&obstacle))?;
+        subject.label = if commit.to_string() == *rev { commit.short() } else { rev.clone() };
+        subjects.push(subject);
+    }
+    // Variant by variant: each has its build folder, or is flipped in place once.
+    let mut columns: BTreeMap<&Name, Vec<Column>> = BTreeMap::new();
+    with_lab(&workspace, profile, &store, ui, |lab| {
+        for subject in &subjects {
+            for test in &tests {
+                let seeds = repeats::seeds(test.repeats);
+                let mut state = lab.measure(subject, test, 0, &seeds)?;
+                if let State::Ran(ran) = &state
+                    && !ran.runs.is_empty()
+                    && ran.runs.len() < seeds.len()
+                {
+                    state = lab.measure(subject, test, ran.runs.len(), &seeds[ran.runs.len()..])?;
+                }
+                let column = Column { label: subject.label.clone(), state };
+                columns.entry(&test.name.value).or_default().push(column);
+            }
+        }
+        Ok(())
+    })?;
+    let mut answer = Answer::Yes;
+    let mut documents = Vec::new();
+    for test in &tests {
+        let Some(columns) = columns.get(&test.name.value) else { continue };
+        let cases: Vec<Option<Cases>> = columns.iter().map(|column| cases_of(&column.state, test)).collect();
+        answer = answer.max(answer_of(columns, &cases));
+        if ui.is_json() {
+            documents.push(to_json(test, columns, &cases));
+        } else {
+            print(test, columns, &cases, args.verbose, ui);
+        }
+    }
+    if ui.is_json() {
+        ui.document(&json!({ "schema": "overlaid.test.v1", "tests": documents }));
+    }
+    Ok(answer)
+}
+
+fn choose<'w>(
+    workspace: &'w Workspace,
+    profile: Option<&Name>,
+    what: &[String],
+) -> Result<Vec<&'w Test>, Failure> {
+    let manifest = &workspace.manifest;
+    let mut names: Vec<&str> = Vec::new();
+    for word in what {
+        if manifest.test(word).is_some() {
+            names.push(word);
+        } else if let Some(overlay) = manifest.overlay(word) {
+            names.extend(overlay.tests.iter().map(|test| test.value.as_str()));
+        } else {
+            let tests: Vec<_> = manifest.tests.iter().map(|test| test.name.as_str()).collect();
+            return Err(Failure::input(format!("there is no test or overlay `{}`", for_terminal(word)))
+                .with_hint(format!("the tests: {}", tests.join(", "))));
+        }
+    }
+    let is_chosen = |test: &&Test| what.is_empty() || names.contains(&test.name.as_str());
+    let chosen: Vec<&Test> =
+        manifest.tests.iter().filter(is_chosen).filter(|test| runs_under(test, profile)).collect();
+    if chosen.is_empty() {
+        let which = if what.is_empty() { "no test" } else { "none of these tests" };
+        return Err(Failure::input(format!("{which} runs under this profile")));
+    }
+    Ok(chosen)
+}
+
+/// What several runs say about each case; `None`: it did not run.
+fn cases_of(state: &State, test: &Test) -> Option<Cases> {
+    let State::Ran(ran) = state else { return None };
+    let mut keys: Vec<&CaseKey> = Vec::new();
+    for cell in ran.runs.iter().flat_map(|run| &run.cells) {
+        if !cell.case.is_pseudo() || test.format == crate::manifest::Format::Exit {
+            keys.push(&cell.case);
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    let cells = |key: &CaseKey| -> Vec<(u64, Option<&Cell>)> {
+        ran.runs.iter().map(|run| (run.seed, run.cell(key))).collect()
+    };
+    let of_one_run = |key: &CaseKey| observe(&cells(key), u32::try_from(ran.runs.len()).unwrap_or(u32::MAX));
+    Some(keys.into_iter().map(|key| (key.clone(), of_one_run(key))).collect())
+}
+
+fn fails(seen: &Seen) -> bool {
+    matches!(seen, Seen::Fail { .. } | Seen::Varies { .. } | Seen::Flaky { .. })
+}
+
+fn passes(seen: &Seen) -> bool {
+    matches!(seen, Seen::Pass | Seen::Measured { .. })
+}
+
+/// The run as a whole, where it could not be read or has no case.
+fn trouble(state: &State, cases: Option<&Cases>) -> Option<String> {
+    match state {
+        State::NotRun => Some("not run".to_owned()),
+        State::Blocked(obstacle) => Some(obstacle.text().to_owned()),
+        State::BuildFailed { text, .. } => Some(format!("does not build: {text}")),
+        State::Ran(ran) => {
+            let run = CaseKey::run();
+            let whole =
+                ran.runs.iter().filter_map(|run_| run_.cell(&run)).find_map(|cell| match &cell.outcome {
+                    crate::kernel_test::CellOutcome::Unknown { why } => Some(why.to_string()),
+                    _ => None,
+                });
+            whole.or_else(|| cases.is_none_or(BTreeMap::is_empty).then(|| "it has no cases".to_owned()))
+        }
+    }
+}
+
+fn answer_of(columns: &[Column], cases: &[Option<Cases>]) -> Answer {
+    let one = |(column, cases): (&Column, &Option<Cases>)| {
+        if matches!(column.state, State::BuildFailed { .. }) {
+            return Answer::No;
+        }
+        if trouble(&column.state, cases.as_ref()).is_some() {
+            return Answer::Unknown;
+        }
+        let seen = || cases.iter().flat_map(|cases| cases.values().map(|case| &case.seen));
+        if seen().any(|seen| !fails(seen) && !passes(seen) && !matches!(seen, Seen::Skip { .. })) {
+            Answer::Unknown
+        } else if seen().any(fails) {
+            Answer::No
+        } else {
+            Answer::Yes
+        }
+    };
+    columns.iter().zip(cases).map(one).max().unwrap_or(Answer::Yes)
+}
+
+fn print(test: &Test, columns: &[Column], cases: &[Option<Cases>], verbose: bool, ui: &mut Ui) {
+    ui.line(Tone::Strong.paint(&test.name.value));
+    let rows: Vec<Vec<TableCell>> = columns
+        .iter()
+        .zip(cases)
+        .map(|(column, cases)| {
+            let mut row: Vec<TableCell> = vec![for_terminal(&column.label).into()];
+            if let Some(text) = trouble(&column.state, cases.as_ref()) {
+                row.push(Tone::Warning.cell(for_terminal(text)));
+                return row;
+            }
+            let Some(cases) = cases else { return row };
+            let count = |is: &dyn Fn(&Seen) -> bool| cases.values().filter(|case| is(&case.seen)).count();
+            let (passed, failed) = (count(&passes), count(&fails));
+            let other = cases.len() - passed - failed;
+            row.push(cases.len().to_string().into());
+            row.push(passed.to_string().into());
+            row.push(match failed {
+                0 => Tone::Good.cell("0"),
+                _ => Tone::Bad.cell(failed.to_string()),
+            });
+            row.push(if other > 0 { Tone::Warning.cell(other.to_string()) } else { "".into() });
+            let worst = cases
+                .values()
+                .filter_map(|case| case.value)
+                .fold(None, |worst: Option<f64>, value| Some(worst.map_or(value, |worst| worst.max(value))));
+            row.push(worst.map_or_else(|| "".into(), |worst| format!("{worst:.3e}").into()));
+            row
+        })
+        .collect();
+    for line in table::render(&["at", "cases", "pass", "fail", "other", "worst"], &rows).lines() {
+        ui.line(format_args!("  {line}"));
+    }
+    for (column, cases) in columns.iter().zip(cases) {
+        let Some(cases) = cases else { continue };
+        let failing: Vec<(&CaseKey, bool)> =
+            cases.iter().map(|(key, case)| (key, fails(&case.seen))).collect();
+        for line in ranges::describe(&failing) {
+            ui.line(format_args!("  fail at {}: {}", for_terminal(&column.label), for_terminal(line)));
+        }
+    }
+    if verbose {
+        print_cases(columns, cases, ui);
+    }
+    ui.line("");
+}
+
+fn print_cases(columns: &[Column], cases: &[Option<Cases>], ui: &mut Ui) {
+    let mut keys: Vec<&CaseKey> = cases.iter().flatten().flat_map(BTreeMap::keys).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let rows: Vec<Vec<TableCell>> = keys
+        .into_iter()
+        .map(|key| {
+            let cells = cases.iter().map(|cases| match cases.as_ref().and_then(|cases| cases.get(key)) {
+                None => Tone::Dim.cell("-"),
+                Some(case) => {
+                    let value = case.value.map(|value| format!(" {value:.3e}")).unwrap_or_default();
+                    let text = format!("{}{value}", word(&case.seen));
+                    let tone = if fails(&case.seen) { Tone::Bad } else { Tone::Good };
+                    if fails(&case.seen) || passes(&case.seen) { tone.cell(text) } else { text.into() }
+                }
+            });
+            std::iter::once(for_terminal(key.as_str()).into()).chain(cells).collect()
+        })
+        .collect();
+    let labels: Vec<String> = columns.iter().map(|column| for_terminal(&column.label)).collect();
+    let heading: Vec<&str> = std::iter::once("case").chain(labels.iter().map(String::as_str)).collect();
+    for line in table::render(&heading, &rows).lines() {
+        ui.line(format_args!("    {line}"));
+    }
+}
+
+fn word(seen: &Seen) -> &'static str {
+    match seen {
+        Seen::Pass => "pass",
+        Seen::Fail { .. } => "fail",
+        Seen::Varies { .. } => "varies",
+        Seen::Flaky { .. } => "flaky",
+        Seen::Measured { .. } => "measured",
+        Seen::Skip { .. } => "skip",
+        Seen::Unrun { .. } => "unrun",
+        Seen::Missing => "missing",
+        Seen::Timeout { .. } => "timeout",
+        Seen::TooFew { .. } | Seen::NotRepeated | Seen::Unknown { .. } => "unknown",
+    }
+}
+
+fn to_json(test: &Test, columns: &[Column], cases: &[Option<Cases>]) -> Value {
+    let columns: Vec<Value> = columns
+        .iter()
+        .zip(cases)
+        .map(|(column, cases)| {
+            let cells: Vec<Value> = cases
+                .iter()
+                .flatten()
+                .map(|(key, case)| {
+                    json!({
+                        "case": key.object().map_or_else(|| json!(key.as_str()), Value::Object),
+                        "outcome": word(&case.seen),
+                        "value": case.value,
+                        "runs": case.runs,
+                        "failed": case.failed,
+                    })
+                })
+                .collect();
+            json!({
+                "at": column.label,
+                "error": trouble(&column.state, cases.as_ref()),
+                "cells": cells,
+            })
+        })
+        .collect();
+    json!({ "name": test.name.value, "variants": columns })
+}

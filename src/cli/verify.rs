@@ -1,0 +1,320 @@
+//! `overlaid verify`
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::diagnostic::Severity;
+use crate::id::{Name, UpstreamPath};
+use crate::io::own_files::{Disk, OwnFiles};
+use crate::io::store::Store;
+use crate::io::tree;
+use crate::io::workspace::Workspace;
+use crate::lex::{Comparison, Delta};
+use crate::manifest::{Kind, pattern};
+use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
+use crate::provenance::OverlayReport;
+use crate::tree::Content;
+use crate::verify::tree::{self as tree_check, TreeDifference};
+use crate::verify::{Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states};
+
+use super::diff::{changes_since, compare};
+use super::status::inspect_all;
+use super::wanted::wanted;
+use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
+
+/// Check that what is carried is what the manifest says
+///
+/// Every file of the tree against the pin with the overlays on it. Each overlay against its base, its claim,
+/// the upstream's history. Files that no overlay names, globs that match nothing, patterns that must not be
+/// found, other places that repeat the pin, reports and tests that are missing. Each finding has a stable
+/// code: docs/findings.md explains them all.
+///
+/// A tree that was never made is a warning; with --tree it is an error. Changes nothing.
+///
+/// Exit code 0: no errors. 1: errors, or warnings with --strict. 2, 4: could not check.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The tree to check, instead of the manifest's
+    #[arg(long, value_name = "DIR")]
+    tree: Option<PathBuf>,
+    /// Warnings count as errors
+    #[arg(long)]
+    strict: bool,
+    /// Check what changed in the overlays since a revision of our own repository
+    #[arg(long, value_name = "REV", requires = "expect")]
+    since: Option<String>,
+    /// How far the change since REV may go: identical, whitespace, comments, code
+    #[arg(long, value_name = "DELTA", requires = "since", value_parser = parse_delta)]
+    expect: Option<Delta>,
+}
+
+fn parse_delta(word: &str) -> Result<Delta, String> {
+    Delta::parse(word).ok_or_else(|| "expected identical, whitespace, comments or code".to_owned())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a manifest, a file or an upstream cannot be read.
+pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let workspaces = match &args.tree {
+        Some(_) => vec![context.workspace()?],
+        None => context.workspaces()?,
+    };
+    let mut findings = Vec::new();
+    let mut overlays = 0;
+    for workspace in &workspaces {
+        overlays += workspace.overlays.len();
+        let store = context.store(workspace, ui)?;
+        let checked = Checked { context, workspace, store: &store };
+        findings.extend(checked.check(args, ui)?);
+    }
+    findings.sort_by_key(|finding| finding.diagnostic.severity);
+    let count = |severity| findings.iter().filter(|f| f.diagnostic.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if ui.is_json() {
+        let findings: Vec<_> = findings.iter().map(to_json).collect();
+        ui.document(&json!({ "schema": "overlaid.verify.v1", "findings": findings }));
+    } else {
+        for finding in &findings {
+            ui.line(finding.diagnostic.render(ui.shows_colour(), ui.width()));
+            ui.line("");
+        }
+        let tone = if errors > 0 { Tone::Bad } else { Tone::Good };
+        ui.line(tone.paint(format_args!(
+            "{} checked: {}, {}",
+            plural(overlays, "overlay"),
+            plural(errors, "error"),
+            plural(warnings, "warning")
+        )));
+    }
+    Ok(if errors > 0 || (args.strict && warnings > 0) { Answer::No } else { Answer::Yes })
+}
+
+fn plural(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+fn to_json(finding: &Finding) -> serde_json::Value {
+    let record = finding.diagnostic.to_record();
+    json!({
+        "code": record.code,
+        "severity": record.severity,
+        "overlay": finding.overlay,
+        "path": finding.path,
+        "message": record.message,
+        "file": record.file,
+        "line": record.line,
+        "column": record.column,
+        "notes": finding.diagnostic.notes,
+        "hint": record.hint,
+    })
+}
+
+struct Checked<'a> {
+    context: &'a Context,
+    workspace: &'a Workspace,
+    store: &'a Store,
+}
+
+impl Checked<'_> {
+    fn check(&self, args: &Args, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
+        let (workspace, manifest) = (self.workspace, &self.workspace.manifest);
+        let mut findings: Vec<Finding> = workspace.problems.iter().cloned().map(Finding::from).collect();
+        let loaded: Vec<&Loaded> = workspace.overlays.iter().collect();
+        let reports = inspect_all(workspace, &loaded, self.store);
+        for (loaded, report) in loaded.iter().zip(&reports) {
+            findings.extend(states::check(manifest, loaded, report));
+            findings.extend(self.check_overlay(loaded, report)?);
+        }
+        findings.extend(self.check_coverage(&loaded, &reports)?);
+        for place in &manifest.upstream.also_pinned {
+            let text = self.own_text(&place.file.value)?;
+            findings.extend(also_pinned::check(manifest, place, text.as_ref()));
+        }
+        findings.extend(self.check_tree(args, ui)?);
+        if let (Some(since), Some(expected)) = (&args.since, args.expect) {
+            for change in changes_since(workspace, since, self.store, &[])? {
+                if let Ok(name) = Name::parse(&change.overlay) {
+                    let found = compare(&change);
+                    findings.extend(claim::check_change(&name, &change.path, since, expected, &found));
+                }
+            }
+        }
+        Ok(findings)
+    }
+
+    fn own_text(&self, file: &Path) -> Result<Option<OwnText>, Failure> {
+        let content = Disk::new(&self.workspace.root).read(file)?;
+        Ok(content.map(|content| OwnText::new(file, &content.bytes)))
+    }
+
+    fn exists(&self) -> impl Fn(&Path) -> bool {
+        let disk = Disk::new(&self.workspace.root);
+        move |file| disk.read(file).is_ok_and(|content| content.is_some())
+    }
+
+    /// Claim, links, and what stands in the overlay's files.
+    fn check_overlay(&self, loaded: &Loaded, report: &OverlayReport) -> Result<Vec<Finding>, Failure> {
+        let (manifest, name) = (&self.workspace.manifest, loaded.name());
+        let mut findings = documents::missing_links(manifest, loaded, &self.exists());
+        if let Some(claimed) = &loaded.overlay.claim {
+            for path in &report.paths {
+                let found = match path.delta {
+                    Some(delta) => Comparison::Known(delta),
+                    None => self.compare_with_base(loaded, &path.path)?,
+                };
+                findings.extend(claim::check(manifest, name, claimed, &path.path, &found));
+            }
+        }
+        for (path, content, text) in self.contents(loaded)? {
+            findings.extend(documents::missing_documents(name, &path, &text, &self.exists()));
+            for check in &manifest.checks {
+                findings.extend(forbidden::check(check, name, &path, &text));
+            }
+            for found in marker::find(&content.bytes) {
+                let upstream = match &found.source {
+                    Ok((source, commit)) => {
+                        content_at(self.store, *commit, source)?.map(|content| content.bytes)
+                    }
+                    Err(_) => None,
+                };
+                let finding = marker::check(name, &path, &content.bytes, &text, &found, upstream.as_deref());
+                findings.extend(finding);
+            }
+        }
+        Ok(findings)
+    }
+
+    fn compare_with_base(&self, loaded: &Loaded, path: &UpstreamPath) -> Result<Comparison, Failure> {
+        let Some(base) = &loaded.overlay.base else {
+            return Ok(crate::lex::compare(path, b"", b""));
+        };
+        let resolution = resolve(&[loaded], At::Pin(base.value), self.store)?;
+        let content = resolution.changes.get(path).cloned().flatten();
+        let base = content_at(self.store, base.value, path)?;
+        let bytes = |content: &Option<Content>| content.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
+        Ok(crate::lex::compare(path, &bytes(&base), &bytes(&content)))
+    }
+
+    /// What an overlay gives its paths: its own files, or what its patch or commits make of the pin.
+    fn contents(&self, loaded: &Loaded) -> Result<Vec<(UpstreamPath, Content, OwnText)>, Failure> {
+        let contents: Vec<(UpstreamPath, Content)> = match &loaded.overlay.kind {
+            Kind::Files(_) => loaded.files.iter().map(|(p, c)| (p.clone(), c.clone())).collect(),
+            _ => {
+                let pin = self.workspace.manifest.upstream.pin.value;
+                let changes = resolve(&[loaded], At::Pin(pin), self.store)?.changes;
+                changes.into_iter().filter_map(|(path, content)| Some((path, content?))).collect()
+            }
+        };
+        let is_file = matches!(loaded.overlay.kind, Kind::Files(_));
+        let with_text = contents.into_iter().map(|(path, content)| {
+            let file =
+                if is_file { self.workspace.overlay_file(&path) } else { path.to_os_path().to_owned() };
+            let text = OwnText::new(file, &content.bytes);
+            (path, content, text)
+        });
+        Ok(with_text.collect())
+    }
+
+    fn check_coverage(&self, loaded: &[&Loaded], reports: &[OverlayReport]) -> Result<Vec<Finding>, Failure> {
+        let (workspace, manifest) = (self.workspace, &self.workspace.manifest);
+        let mut findings = coverage::unnamed_files(manifest, &workspace.overlay_files, &workspace.overlays);
+        let paths = |report: &OverlayReport| -> BTreeSet<UpstreamPath> {
+            report.paths.iter().map(|path| path.path.clone()).collect()
+        };
+        let all: BTreeSet<UpstreamPath> = reports.iter().flat_map(paths).collect();
+        let by_overlay: Vec<(&Loaded, BTreeSet<UpstreamPath>)> =
+            loaded.iter().copied().zip(reports.iter().map(paths)).collect();
+        findings.extend(coverage::unchecked(manifest, &by_overlay));
+        findings.extend(coverage::idle_checks(manifest, &all));
+        let disk = Disk::new(&workspace.root);
+        let mut idle = BTreeSet::new();
+        for glob in manifest.tests.iter().flat_map(|test| &test.sources) {
+            if !matches_a_file(&disk, &glob.value)? {
+                idle.insert(glob.value.as_str());
+            }
+        }
+        findings.extend(coverage::idle_sources(manifest, &idle));
+        Ok(findings)
+    }
+}
+
+/// The tree on disk.
+impl Checked<'_> {
+    fn check_tree(&self, args: &Args, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
+        let folder = self.workspace.manifest.tree_folder();
+        let dir = args.tree.clone().unwrap_or_else(|| self.workspace.root.join(&folder));
+        if !self.workspace.problems.is_empty() {
+            // What the overlays make of the tree cannot be told before these are mended.
+            return Ok(Vec::new());
+        }
+        if !dir.is_dir() {
+            let message = format!("the tree is not there: `{}`", dir.display());
+            let severity = if args.tree.is_some() { Severity::Error } else { Severity::Warning };
+            return Ok(vec![Finding::new(severity, "tree-absent", message).hint("make it: overlaid apply")]);
+        }
+        ui.progress(format!("reading {}", dir.display()));
+        let findings = self.compare_tree(&dir);
+        ui.end_progress();
+        findings
+    }
+
+    fn compare_tree(&self, dir: &Path) -> Result<Vec<Finding>, Failure> {
+        let mut best: Option<Vec<Finding>> = None;
+        for features in self.feature_sets()? {
+            let (wanted, resolution) = match wanted(self.workspace, &features, self.store) {
+                Ok(wanted) => wanted,
+                Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
+                    return Ok(vec![Finding::error("does-not-fit", failure.message)]);
+                }
+                Err(failure) => return Err(failure),
+            };
+            let differences = tree::compare(dir, &wanted).map_err(Failure::from)?;
+            let findings: Vec<Finding> =
+                differences.iter().map(|difference| describe_difference(difference, &resolution)).collect();
+            if findings.is_empty() {
+                return Ok(findings);
+            }
+            if best.as_ref().is_none_or(|best| findings.len() < best.len()) {
+                best = Some(findings);
+            }
+        }
+        Ok(best.unwrap_or_default())
+    }
+
+    /// The chosen features; if none were chosen, those of each profile: the tree may have been made for any.
+    fn feature_sets(&self) -> Result<Vec<BTreeSet<Name>>, Failure> {
+        let (context, workspace) = (self.context, self.workspace);
+        let chosen = context.profile_if_any(workspace)?;
+        if chosen.is_some() || !context.features.is_empty() || workspace.manifest.profiles.is_empty() {
+            return Ok(vec![context.features(workspace, chosen)?]);
+        }
+        workspace.manifest.profiles.iter().map(|profile| context.features(workspace, Some(profile))).collect()
+    }
+}
+
+fn describe_difference(difference: &tree::Difference, resolution: &Resolution) -> Finding {
+    let kind = match difference.kind {
+        tree::Kind::Missing => TreeDifference::Missing,
+        tree::Kind::Extra => TreeDifference::Extra,
+        tree::Kind::Content { .. } => TreeDifference::Content,
+        tree::Kind::Mode { .. } => TreeDifference::Mode,
+        tree::Kind::Type { .. } => TreeDifference::Type,
+    };
+    tree_check::check(difference.path.as_ref(), kind, &resolution.by)
+}
+
+fn matches_a_file(disk: &Disk, glob: &str) -> Result<bool, Failure> {
+    let Ok(glob_matcher) = pattern::glob(glob) else { return Ok(true) };
+    let matcher = glob_matcher.compile_matcher();
+    // Only the folder before the first wildcard has to be read.
+    let fixed = glob.split('/').take_while(|part| !pattern::has_wildcards(part));
+    let folder: PathBuf = fixed.collect();
+    if !pattern::has_wildcards(glob) {
+        return Ok(disk.read(Path::new(glob)).is_ok_and(|content| content.is_some()));
+    }
+    Ok(disk.list(&folder)?.iter().any(|file| matcher.is_match(folder.join(file))))
+}

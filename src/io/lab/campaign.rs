@@ -1,0 +1,483 @@
+//! A proof of several overlays: what their verdicts want, measured in the order that rebuilds least.
+//!
+//! Decides nothing about overlays. It asks `verdict` what is wanted, `variant` which variants that means,
+//! and the lab for results, until nothing more is wanted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::evidence::VariantNote;
+use crate::id::{BlobId, CommitId, Name, OverlayName, UpstreamPath};
+use crate::io::workspace::Workspace;
+use crate::manifest::{Overlay, Test};
+use crate::overlay::{At, Loaded, Resolution, content_at, diff, resolve};
+use crate::tree::{Changes, Content, Entry, Listing};
+use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
+use crate::variant::{self, Request, Variant, VariantError, Variants};
+use crate::verdict::group::{Together, decide_together};
+use crate::verdict::{
+    Decision, Linked, Obstacle, Pair, Place, Proof, State, Verdict, Which, Witness, decide,
+};
+
+use super::measure::{Interrupted, Lab, Subject};
+use super::sources::Sources;
+
+/// How often verdicts may want more before it is taken for endless.
+const ROUNDS: usize = 12;
+
+/// A proof under way.
+pub struct Campaign<'a> {
+    workspace: &'a Workspace,
+    features: &'a BTreeSet<Name>,
+    profile: Option<&'a Name>,
+    upstream: &'a dyn Upstream,
+    listings: BTreeMap<CommitId, Arc<Listing>>,
+    subjects: BTreeMap<Variant, Result<Subject, Obstacle>>,
+    states: BTreeMap<(Variant, Name), State>,
+}
+
+/// An overlay to be proven.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its variants.
+    pub variants: Variants,
+    /// Provenance says that there is nothing to run.
+    pub redundant: bool,
+}
+
+impl<'a> Campaign<'a> {
+    /// A proof of overlays of a workspace under a profile and its features.
+    #[must_use]
+    pub fn new(
+        workspace: &'a Workspace,
+        features: &'a BTreeSet<Name>,
+        profile: Option<&'a Name>,
+        upstream: &'a dyn Upstream,
+    ) -> Self {
+        Self {
+            workspace,
+            features,
+            profile,
+            upstream,
+            listings: BTreeMap::new(),
+            subjects: BTreeMap::new(),
+            states: BTreeMap::new(),
+        }
+    }
+
+    /// The variants of an overlay.
+    ///
+    /// # Errors
+    /// If it, or one that it needs, is off.
+    pub fn candidate(&self, overlay: &str, redundant: bool) -> Result<Candidate, VariantError> {
+        let variants = variant::variants_of(&self.workspace.manifest, self.features, overlay)?;
+        Ok(Candidate { variants, redundant })
+    }
+
+    /// The tests that are linked to an overlay and run under the profile.
+    pub fn tests_of(&self, overlay: &Overlay) -> Vec<&'a Test> {
+        let manifest = &self.workspace.manifest;
+        let tests = overlay.tests.iter().filter_map(|name| manifest.test(name.as_str()));
+        tests.filter(|test| runs_under(test, self.profile)).collect()
+    }
+
+    /// The decision on an overlay as far as it is known.
+    ///
+    /// What is known of the witness counts only where the pin does not decide: it may be known by chance,
+    /// and in part, for another overlay has the same.
+    #[must_use]
+    pub fn decide(&self, candidate: &Candidate) -> Decision {
+        let by_pin = decide(&self.proof(candidate, false));
+        let asks = |which: Which| by_pin.wants.iter().any(|want| want.which == which);
+        if asks(Which::WitnessWithout) || asks(Which::WitnessWith) {
+            decide(&self.proof(candidate, true))
+        } else {
+            by_pin
+        }
+    }
+
+    fn proof(&self, candidate: &Candidate, with_witness: bool) -> Proof {
+        let variants = &candidate.variants;
+        let tests = self.tests_of_name(&variants.overlay);
+        let place = |without: &Variant, with: &Variant| -> Place {
+            let pair =
+                |test: &&Test| Pair { without: self.state(without, test), with: self.state(with, test) };
+            let pairs = tests.iter().map(|test| (test.name.value.clone(), pair(test)));
+            let known = |pair: &Pair| !matches!((&pair.without, &pair.with), (State::NotRun, State::NotRun));
+            pairs.filter(|(_, pair)| known(pair)).collect()
+        };
+        Proof {
+            overlay: variants.overlay.clone(),
+            removed: variants.removed.clone(),
+            redundant: candidate.redundant,
+            tests: tests.iter().map(|test| link(test)).collect(),
+            pin: place(&variants.pin_without, &variants.pin_with),
+            witness: match &variants.witness {
+                None => Witness::IsPin,
+                Some([without, with]) if with_witness => Witness::At(place(without, with)),
+                Some(_) => Witness::At(Place::new()),
+            },
+        }
+    }
+
+    fn tests_of_name(&self, overlay: &OverlayName) -> Vec<&'a Test> {
+        let overlay = self.workspace.manifest.overlay(overlay.as_str());
+        overlay.map(|overlay| self.tests_of(overlay)).unwrap_or_default()
+    }
+
+    fn state(&self, variant: &Variant, test: &Test) -> State {
+        self.states.get(&(variant.clone(), test.name.value.clone())).cloned().unwrap_or_default()
+    }
+
+    /// What is wanted now, in the order in which it is done.
+    #[must_use]
+    pub fn wanted(&self, candidates: &[Candidate], now: &[Variant]) -> Vec<Request> {
+        let requests = candidates.iter().filter(|candidate| !candidate.redundant).flat_map(|candidate| {
+            let decision = self.decide(candidate);
+            candidate.variants.next(&decision.wants)
+        });
+        variant::schedule(variant::merge(requests), now, &|overlay| self.cost(overlay))
+    }
+
+    /// What it costs to flip an overlay: the more paths it has, the more is compiled again.
+    fn cost(&self, overlay: &OverlayName) -> u64 {
+        let loaded = self.workspace.overlay(overlay.as_str());
+        let paths = loaded.map_or(0, |loaded| loaded.whole_paths().count());
+        u64::try_from(paths.max(1)).unwrap_or(1)
+    }
+
+    /// Takes from the records whatever is wanted and there. Starts no program. Gives what is still wanted.
+    pub fn recall(&mut self, candidates: &[Candidate], lab: &mut Lab<'_>) -> Vec<Request> {
+        for _ in 0..ROUNDS {
+            let wanted = self.wanted(candidates, &[]);
+            let mut learned = false;
+            for request in &wanted {
+                for test in request.tests.keys() {
+                    let before = self.runs(&request.variant, test);
+                    let state =
+                        match (self.subject(&request.variant), self.workspace.manifest.test(test.as_str())) {
+                            (Ok(subject), Some(test)) => lab.known(&subject, test),
+                            (Err(obstacle), _) => State::Blocked(obstacle),
+                            (_, None) => continue,
+                        };
+                    let is_new = match &state {
+                        State::NotRun => false,
+                        State::Ran(ran) => ran.runs.len() > before.unwrap_or(0),
+                        State::Blocked(_) | State::BuildFailed { .. } => before.is_none(),
+                    };
+                    if is_new {
+                        learned = true;
+                        self.states.insert((request.variant.clone(), test.clone()), state);
+                    }
+                }
+            }
+            if !learned {
+                return wanted;
+            }
+        }
+        Vec::new()
+    }
+
+    /// How many runs are known of a test on a variant; `None`: nothing is known.
+    fn runs(&self, variant: &Variant, test: &Name) -> Option<usize> {
+        match self.states.get(&(variant.clone(), test.clone())) {
+            None | Some(State::NotRun) => None,
+            Some(State::Ran(ran)) => Some(ran.runs.len()),
+            Some(State::Blocked(_) | State::BuildFailed { .. }) => Some(0),
+        }
+    }
+
+    /// Measures until no verdict wants more.
+    ///
+    /// # Errors
+    /// If we are told to stop.
+    pub fn prove(&mut self, candidates: &[Candidate], lab: &mut Lab<'_>) -> Result<(), Interrupted> {
+        let mut now: Vec<Variant> = Vec::new();
+        for _ in 0..ROUNDS {
+            let wanted = self.wanted(candidates, &now);
+            let mut learned = false;
+            for request in wanted {
+                for (name, seeds) in &request.tests {
+                    learned |= self.measure(&request.variant, name, seeds, lab)?;
+                }
+                now.retain(|other| other.commit != request.variant.commit);
+                now.insert(0, request.variant);
+            }
+            // What brings nothing new the first time brings nothing new the next time.
+            if !learned {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a test on a variant; says whether more is known afterwards.
+    fn measure(
+        &mut self,
+        variant: &Variant,
+        test: &Name,
+        seeds: &[u64],
+        lab: &mut Lab<'_>,
+    ) -> Result<bool, Interrupted> {
+        let Some(table) = self.workspace.manifest.test(test.as_str()) else { return Ok(false) };
+        let before = self.runs(variant, test);
+        let state = match self.subject(variant) {
+            Ok(subject) => lab.measure(&subject, table, before.unwrap_or(0), seeds)?,
+            Err(obstacle) => State::Blocked(obstacle),
+        };
+        self.states.insert((variant.clone(), test.clone()), state);
+        Ok(self.runs(variant, test) != before)
+    }
+
+    /// Whether overlays that can go one by one can all go together; `None` if there are not several.
+    ///
+    /// # Errors
+    /// If we are told to stop.
+    pub fn prove_together(
+        &mut self,
+        decisions: &[Decision],
+        lab: &mut Lab<'_>,
+        may_run: bool,
+    ) -> Result<Option<(Vec<OverlayName>, Together)>, Interrupted> {
+        let goes =
+            |verdict: Verdict| matches!(verdict, Verdict::Droppable | Verdict::Redundant | Verdict::Harmful);
+        let members: Vec<&Decision> = decisions.iter().filter(|decision| goes(decision.verdict)).collect();
+        let names: Vec<&str> = members.iter().map(|member| member.overlay.as_str()).collect();
+        let several = members.iter().filter(|member| member.verdict == Verdict::Droppable).count() > 0;
+        if members.len() < 2 || !several {
+            return Ok(None);
+        }
+        let manifest = &self.workspace.manifest;
+        let with = manifest.overlays.iter().filter(|overlay| overlay.is_on(self.features));
+        let with = Variant {
+            commit: manifest.upstream.pin.value,
+            at_pin: true,
+            fault: None,
+            overlays: with.map(|overlay| overlay.name.value.clone()).collect(),
+        };
+        let without = variant::without_all(manifest, self.features, &names);
+        let mut tests: Vec<&Test> = Vec::new();
+        for test in members.iter().flat_map(|member| self.tests_of_name(&member.overlay)) {
+            if !tests.iter().any(|known| known.name.value == test.name.value) {
+                tests.push(test);
+            }
+        }
+        let needed =
+            members.iter().flat_map(|member| &member.runs_needed).map(|(_, runs)| *runs).max().unwrap_or(1);
+        let mut place = Place::new();
+        for test in &tests {
+            let runs = needed.max(test.repeats).min(1000);
+            let seeds = crate::kernel_test::repeats::seeds(runs);
+            for variant in [&with, &without] {
+                let have = self.runs(variant, &test.name).unwrap_or(0);
+                if have < seeds.len() && may_run {
+                    // What is on record may be less than is needed: a second call runs the rest.
+                    self.measure(variant, &test.name, &seeds[have..], lab)?;
+                    let have = self.runs(variant, &test.name).unwrap_or(0);
+                    if have > 0 && have < seeds.len() {
+                        self.measure(variant, &test.name, &seeds[have..], lab)?;
+                    }
+                } else if have == 0
+                    && let Ok(subject) = self.subject(variant)
+                {
+                    let state = lab.known(&subject, test);
+                    self.states.insert((variant.clone(), test.name.value.clone()), state);
+                }
+            }
+            let pair = Pair { without: self.state(&without, test), with: self.state(&with, test) };
+            place.insert(test.name.value.clone(), pair);
+        }
+        let linked: Vec<Linked> = tests.iter().map(|test| link(test)).collect();
+        let together = decide_together(&members, &linked, &place);
+        Ok(Some((members.iter().map(|member| member.overlay.clone()).collect(), together)))
+    }
+
+    /// A variant that can be measured, or what is in the way.
+    ///
+    /// # Errors
+    /// If an overlay does not fit there, or objects of the upstream are missing.
+    pub fn subject(&mut self, variant: &Variant) -> Result<Subject, Obstacle> {
+        if let Some(known) = self.subjects.get(variant) {
+            return known.clone();
+        }
+        let subject = self.resolve(variant);
+        self.subjects.insert(variant.clone(), subject.clone());
+        subject
+    }
+
+    fn resolve(&mut self, variant: &Variant) -> Result<Subject, Obstacle> {
+        let upstream = |error: UpstreamError| Obstacle::Upstream(error.to_string());
+        let listing = self.listing(variant.commit)?;
+        let overlays: Vec<&Loaded> = self
+            .workspace
+            .overlays
+            .iter()
+            .filter(|loaded| variant.overlays.contains(loaded.name()))
+            .collect();
+        let fault = match &variant.fault {
+            None => Changes::new(),
+            Some(_) => self.fault(variant)?,
+        };
+        let at = if variant.at_pin { At::Pin(variant.commit) } else { At::Other(variant.commit) };
+        let faulty = Faulty { inner: self.upstream, commit: variant.commit, fault: &fault };
+        let Resolution { changes, by, refused, .. } = resolve(&overlays, at, &faulty).map_err(upstream)?;
+        let label = self.label(variant);
+        if !refused.is_empty() {
+            let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+            return Err(Obstacle::Conflict(format!("{label}: {}", refused.join("; "))));
+        }
+        let mut all = fault;
+        all.extend(changes);
+        let note = VariantNote {
+            commit: variant.commit,
+            overlays: variant.overlays.clone(),
+            fault: variant.fault.as_ref().map(|fault| fault.display().to_string()),
+        };
+        Ok(Subject { label, sources: Sources::new(variant.commit, listing, all, by), note })
+    }
+
+    fn listing(&mut self, commit: CommitId) -> Result<Arc<Listing>, Obstacle> {
+        if let Some(listing) = self.listings.get(&commit) {
+            return Ok(Arc::clone(listing));
+        }
+        let listing = self.upstream.listing(commit).map_err(|error| Obstacle::Upstream(error.to_string()))?;
+        let listing = Arc::new(listing);
+        self.listings.insert(commit, Arc::clone(&listing));
+        Ok(listing)
+    }
+
+    /// What the patch that plants a fault makes of the pin.
+    fn fault(&self, variant: &Variant) -> Result<Changes, Obstacle> {
+        let name = variant.fault.as_ref().map(|fault| fault.display().to_string()).unwrap_or_default();
+        let patch = self.workspace.overlays.iter().find_map(|loaded| {
+            let witness = loaded.overlay.witness.as_ref().map(|witness| &witness.value);
+            let is_it = matches!(witness, Some(crate::manifest::Witness::Patch(file)) if Some(file) == variant.fault.as_ref());
+            loaded.witness_patch.as_ref().filter(|_| is_it)
+        });
+        let patch = patch.ok_or_else(|| Obstacle::Environment(format!("the patch `{name}` was not read")))?;
+        let at = |path: &UpstreamPath| content_at(self.upstream, variant.commit, path);
+        match diff::apply(patch, &at).map_err(|error| Obstacle::Upstream(error.to_string()))? {
+            diff::Applied::Applied { changes, .. } => Ok(changes),
+            diff::Applied::Refused(rejections) => {
+                let why: Vec<String> =
+                    rejections.iter().map(|r| format!("line {}: {}", r.patch_line, r.why)).collect();
+                Err(Obstacle::Conflict(format!("`{name}` does not apply to the pin: {}", why.join("; "))))
+            }
+        }
+    }
+
+    /// How a variant is called.
+    #[must_use]
+    pub fn label(&self, variant: &Variant) -> String {
+        let list =
+            |names: &[&OverlayName]| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        let manifest = &self.workspace.manifest;
+        let on: Vec<&OverlayName> =
+            manifest.overlays.iter().filter(|o| o.is_on(self.features)).map(|o| &o.name.value).collect();
+        let fault = variant.fault.as_ref().map(|fault| format!(" and {}", fault.display()));
+        let fault = fault.unwrap_or_default();
+        if variant.at_pin {
+            let missing: Vec<&OverlayName> =
+                on.iter().copied().filter(|o| !variant.overlays.contains(o)).collect();
+            let added: Vec<&OverlayName> = variant.overlays.iter().filter(|o| !on.contains(o)).collect();
+            let mut label = format!("pin{fault}");
+            if variant.overlays.is_empty() && !on.is_empty() {
+                return format!("{label} without overlays");
+            }
+            if !missing.is_empty() {
+                label.push_str(&format!(" without {}", list(&missing)));
+            }
+            if !added.is_empty() {
+                label.push_str(&format!(" with {}", list(&added)));
+            }
+            return label;
+        }
+        match variant.overlays.iter().collect::<Vec<_>>().as_slice() {
+            [] => format!("{}{fault}", variant.commit.short()),
+            names => format!("{}{fault} with {}", variant.commit.short(), list(names)),
+        }
+    }
+
+    /// How many runs of a test took how long, on record for any variant: for an estimate.
+    #[must_use]
+    pub fn usual_millis(&self, test: &Name) -> Option<u64> {
+        let runs = self.states.iter().filter(|((_, name), _)| name == test);
+        let millis: Vec<u64> = runs
+            .filter_map(|(_, state)| if let State::Ran(ran) = state { Some(ran) } else { None })
+            .flat_map(|ran| {
+                ran.runs.iter().map(|run| run.processes.iter().map(|process| process.millis).sum())
+            })
+            .collect();
+        millis.iter().max().copied()
+    }
+}
+
+/// Whether a test runs under a profile.
+#[must_use]
+pub fn runs_under(test: &Test, profile: Option<&Name>) -> bool {
+    test.profiles.is_empty()
+        || profile.is_some_and(|profile| test.profiles.iter().any(|p| p.value == *profile))
+}
+
+/// A test, as far as it bears on a verdict.
+#[must_use]
+pub fn link(test: &Test) -> Linked {
+    Linked {
+        name: test.name.value.clone(),
+        guard: test.guard,
+        repeats: test.repeats,
+        timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
+        min_gain: test.min_gain,
+        sanitizers: test.sanitizers.iter().map(|s| format!("{:?}", s.value).to_lowercase()).collect(),
+    }
+}
+
+/// An upstream of which one commit has a planted fault.
+struct Faulty<'a> {
+    inner: &'a dyn Upstream,
+    commit: CommitId,
+    fault: &'a Changes,
+}
+
+impl Upstream for Faulty<'_> {
+    fn entry(&self, commit: CommitId, path: &UpstreamPath) -> Result<Option<Entry>, UpstreamError> {
+        match self.fault.get(path) {
+            Some(content) if commit == self.commit => Ok(content.as_ref().map(Content::entry)),
+            _ => self.inner.entry(commit, path),
+        }
+    }
+
+    fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
+        let planted = self.fault.values().flatten().find(|content| content.entry().id == id);
+        planted.map_or_else(|| self.inner.blob(id), |content| Ok(Arc::clone(&content.bytes)))
+    }
+
+    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
+        self.inner.listing(commit)
+    }
+
+    fn commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
+        self.inner.commit(id)
+    }
+
+    fn diff(&self, commit: CommitId) -> Result<Vec<crate::upstream::PathDiff>, UpstreamError> {
+        self.inner.diff(commit)
+    }
+
+    fn is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> Result<bool, UpstreamError> {
+        self.inner.is_ancestor(ancestor, descendant)
+    }
+
+    fn merge_base(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, UpstreamError> {
+        self.inner.merge_base(a, b)
+    }
+
+    fn history(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        self.inner.history(tip, exclude, paths)
+    }
+}

@@ -1,0 +1,487 @@
+//! Makes a test on a variant whose tree is in place: configures, builds, and finds out what went in.
+//!
+//! Decides what a result depends on: the files that the compiler and CMake read, our own files, tools and
+//! options. Never decides what a failure means.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::id::{Name, UpstreamPath};
+use crate::io::cmake::{BuildError, BuildFailure, ConfiguredFor, Outcome, Project};
+use crate::io::hashes::{Hashes, sha256_of};
+use crate::io::ninja::NinjaError;
+use crate::io::process::{Environment, ProcessError};
+use crate::io::reads::Reads;
+use crate::io::toolchain::{self, Missing, Requirement, Tools};
+use crate::manifest::{Profile, Test};
+use crate::tree::Entry;
+use crate::verdict::Obstacle;
+
+use super::site::Site;
+use super::sources::Sources;
+
+/// What a build read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Read {
+    /// Files of the tree.
+    pub tree: BTreeMap<UpstreamPath, Entry>,
+    /// Files of ours by path relative to the repository, files of the machine by their full path, with
+    /// their hashes.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Tools and options: what makes a build of a test another one with the same files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Steering {
+    /// Variables, the target, the command.
+    pub options: BTreeMap<String, String>,
+    /// The tools, in words that are equal for the same ones. Not what CMake finds out about compilers: a
+    /// configure that fails early leaves nothing of that.
+    pub toolchain: String,
+}
+
+/// A test that is ready to run on a variant.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// What it was built from.
+    pub read: Read,
+    /// How many steps the build took.
+    pub steps: usize,
+    /// The build folder, if something is built.
+    pub build: Option<PathBuf>,
+}
+
+/// What became of a test on a variant.
+#[derive(Debug, Clone)]
+pub enum Made {
+    /// It can be run.
+    Ready(Ready),
+    /// The sources do not build.
+    Failed(BuildFailure),
+}
+
+/// Why it cannot be told.
+#[derive(Debug)]
+pub enum MakeError {
+    /// The machine is in the way.
+    Obstacle(Obstacle),
+    /// We were told to stop.
+    Interrupted(ProcessError),
+}
+
+impl From<Obstacle> for MakeError {
+    fn from(obstacle: Obstacle) -> Self {
+        MakeError::Obstacle(obstacle)
+    }
+}
+
+impl From<BuildError> for MakeError {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Process(error) => error.into(),
+            error => MakeError::Obstacle(Obstacle::Environment(error.to_string())),
+        }
+    }
+}
+
+impl From<ProcessError> for MakeError {
+    fn from(error: ProcessError) -> Self {
+        match error {
+            ProcessError::Interrupted { .. } => MakeError::Interrupted(error),
+            ProcessError::NotFound { .. } => MakeError::Obstacle(Obstacle::Toolchain(error.to_string())),
+            error => MakeError::Obstacle(Obstacle::Environment(error.to_string())),
+        }
+    }
+}
+
+/// How things are built here, under one profile.
+#[derive(Debug)]
+pub struct Workshop<'a> {
+    /// Our repository.
+    pub root: PathBuf,
+    /// The profile.
+    pub profile: Option<&'a Profile>,
+    /// What tools and tests are given.
+    pub env: Environment,
+    /// CMake and ninja, or what is missing.
+    pub tools: Result<Tools, Missing>,
+    /// What the profile requires.
+    pub requirement: Requirement,
+    /// Hashes of files.
+    pub hashes: Hashes,
+}
+
+impl<'a> Workshop<'a> {
+    /// Looks around. Starts no program.
+    #[must_use]
+    pub fn new(root: &Path, profile: Option<&'a Profile>) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let env = toolchain::environment(&root);
+        let tools = toolchain::find_tools(&env);
+        let requires = profile.and_then(|profile| profile.requires.as_ref());
+        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
+        let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
+        Self { root, profile, env, tools, requirement, hashes }
+    }
+
+    /// The name of the profile.
+    #[must_use]
+    pub fn profile_name(&self) -> Option<&Name> {
+        self.profile.map(|profile| &profile.name.value)
+    }
+
+    /// Tools and options of a test.
+    ///
+    /// # Errors
+    /// If a tool is missing or cannot be read.
+    pub fn steering(&mut self, test: &Test) -> Result<Steering, Obstacle> {
+        let mut steering = match test.target {
+            Some(_) => self.steering_of_build()?,
+            None => Steering::default(),
+        };
+        let options = &mut steering.options;
+        if let Some(target) = &test.target {
+            options.insert("target".to_owned(), target.value.clone());
+        }
+        if let Some(project) = &test.project {
+            options.insert("project".to_owned(), project.value.display().to_string());
+            options.insert("project files".to_owned(), self.project_names(&project.value));
+        }
+        // A program that no build makes.
+        if let Some(program) = test.command.first().filter(|program| !program.contains('{')) {
+            let what = |why: String| Obstacle::Toolchain(format!("test `{}`: {why}", test.name.value));
+            let file = self.env.find(Path::new(program.as_str()));
+            let file = file.ok_or_else(|| what(format!("`{}` is not there", program.value)))?;
+            let hash =
+                self.hashes.sha256(&file).map_err(|error| what(format!("{}: {error}", file.display())))?;
+            options.insert("program".to_owned(), format!("{} {hash}", file.display()));
+        }
+        Ok(steering)
+    }
+
+    /// Tools and options of any build.
+    fn steering_of_build(&mut self) -> Result<Steering, Obstacle> {
+        let tools = self.tools.as_ref().map_err(missing)?;
+        let known = toolchain::steering(tools, &self.env, &mut self.hashes)
+            .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
+        let words: Vec<String> = known.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
+        let options = cmake.map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
+        Ok(Steering { options, toolchain: words.join("; ") })
+    }
+
+    /// The files of a project, relative to the repository; hidden ones are left out.
+    #[must_use]
+    pub fn project_files(&self, project: &Path) -> Vec<PathBuf> {
+        walkdir::WalkDir::new(self.root.join(project))
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+            .filter_map(Result::ok)
+            .filter(|entry| !entry.file_type().is_dir())
+            .filter_map(|entry| Some(entry.path().strip_prefix(&self.root).ok()?.to_owned()))
+            .collect()
+    }
+
+    /// A hash of the names of a project's files, which its globs may see.
+    fn project_names(&self, project: &Path) -> String {
+        let names: Vec<String> =
+            self.project_files(project).iter().map(|file| file.display().to_string()).collect();
+        sha256_of(names.join("\n").as_bytes())
+    }
+
+    /// Files of ours that a test names in `sources`, with their hashes.
+    pub fn named_sources(&mut self, test: &Test) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        for glob in &test.sources {
+            let Some(matcher) = globset::GlobBuilder::new(glob).literal_separator(true).build().ok() else {
+                continue;
+            };
+            let matcher = matcher.compile_matcher();
+            // The part before the first wildcard names the folder to look in.
+            let fixed: PathBuf = Path::new(glob.as_str())
+                .components()
+                .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
+                .collect();
+            let root = self.root.clone();
+            for entry in walkdir::WalkDir::new(root.join(fixed)).into_iter().filter_map(Result::ok) {
+                let Ok(file) = entry.path().strip_prefix(&root) else { continue };
+                if entry.file_type().is_file() && matcher.is_match(file) {
+                    let hash = self.hashes.sha256(entry.path()).unwrap_or_else(|error| error.to_string());
+                    found.insert(file.display().to_string(), hash);
+                }
+            }
+        }
+        found
+    }
+
+    /// Configures and builds what a test needs. The tree is in place.
+    ///
+    /// # Errors
+    /// If the machine is in the way.
+    pub fn make(
+        &mut self,
+        site: &Site,
+        sources: &Sources,
+        test: &Test,
+        steering: &Steering,
+    ) -> Result<Made, MakeError> {
+        let mut read = Read { files: self.named_sources(test), ..Read::default() };
+        let Some(target) = &test.target else {
+            let command = self.command(site, None, test);
+            return Ok(Made::Ready(Ready { command, read, steps: 0, build: None }));
+        };
+        let env = self.env.clone();
+        let tools = self.tools.clone().map_err(|error| missing(&error))?;
+        let project = self.project(site, test, &tools, &env);
+        let ours = test.project.as_ref().map(|project| project.value.as_path());
+        let now = self.configured_for(&project, sources, ours, steering);
+        if let Some(failure) = project.configure(&now)? {
+            return Ok(Made::Failed(failure));
+        }
+        let built = match project.build(std::slice::from_ref(&target.value))? {
+            Outcome::Built(built) => built,
+            Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
+        };
+        let notes = project.notes();
+        let known = project.ninja(&notes).inputs(target).map_err(|error| match error {
+            NinjaError::Process(error) => error.into(),
+            error => MakeError::Obstacle(Obstacle::Toolchain(error.to_string())),
+        })?;
+        let tree = site.tree();
+        let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
+        for file in known.files.iter().filter(|file| file.is_file()) {
+            sort.file(file, sources, &mut self.hashes, &mut read, true);
+        }
+        for file in known.configure.iter().filter(|file| file.is_file()) {
+            sort.file(file, sources, &mut self.hashes, &mut read, false);
+        }
+        // What CMake read is known only now: a change of it makes CMake start anew, whatever its name is.
+        let mut complete = now.clone();
+        for file in &known.configure {
+            if let Some((name, id)) = sort.cmake_input(file, sources, &mut self.hashes) {
+                complete.files.insert(name, id);
+            }
+        }
+        if complete != now {
+            project.remember(&complete)?;
+        }
+        let command = self.command(site, Some(&project.build), test);
+        Ok(Made::Ready(Ready { command, read, steps: built.steps, build: Some(project.build.clone()) }))
+    }
+
+    /// Builds targets of the upstream itself. The tree is in place.
+    ///
+    /// # Errors
+    /// If the machine is in the way.
+    pub fn build_upstream(
+        &mut self,
+        site: &Site,
+        sources: &Sources,
+        targets: &[String],
+    ) -> Result<(PathBuf, Outcome), MakeError> {
+        let env = self.env.clone();
+        let tools = self.tools.clone().map_err(|error| missing(&error))?;
+        let steering = self.steering_of_build()?;
+        let project = self.project_at(site, None, &tools, &env);
+        let now = self.configured_for(&project, sources, None, &steering);
+        if let Some(failure) = project.configure(&now)? {
+            return Ok((project.build.clone(), Outcome::Failed(failure)));
+        }
+        let outcome = project.build(targets)?;
+        Ok((project.build.clone(), outcome))
+    }
+
+    fn project<'p>(&self, site: &Site, test: &Test, tools: &'p Tools, env: &'p Environment) -> Project<'p> {
+        self.project_at(site, test.project.as_ref().map(|project| project.value.as_path()), tools, env)
+    }
+
+    fn project_at<'p>(
+        &self,
+        site: &Site,
+        ours: Option<&Path>,
+        tools: &'p Tools,
+        env: &'p Environment,
+    ) -> Project<'p> {
+        let mut variables = self.profile.map(|profile| profile.cmake.clone()).unwrap_or_default();
+        let source = match ours {
+            Some(project) => {
+                variables.insert("OVERLAID_TREE".to_owned(), site.tree().display().to_string());
+                self.root.join(project)
+            }
+            None => site.tree(),
+        };
+        Project { tools, env, source, build: site.build(self.profile_name(), ours), variables }
+    }
+
+    fn configured_for(
+        &mut self,
+        project: &Project<'_>,
+        sources: &Sources,
+        ours: Option<&Path>,
+        steering: &Steering,
+    ) -> ConfiguredFor {
+        // Tests of one project share its build folder: what only one of them is, configures nothing.
+        let options = steering
+            .options
+            .iter()
+            .filter(|(key, _)| key.starts_with("cmake ") || key.starts_with("project"));
+        let mut steering: BTreeMap<String, String> = options
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .chain([("tools".to_owned(), steering.toolchain.clone())])
+            .collect();
+        steering.insert("source".to_owned(), project.source.display().to_string());
+        let mut files = BTreeMap::new();
+        for (path, entry) in sources.entries() {
+            if is_cmake_file(path.file_name()) {
+                files.insert(format!("tree {path}"), describe(Some(entry)));
+            }
+        }
+        // Files of other names that CMake has read before.
+        for name in project.configured_for().map(|before| before.files).unwrap_or_default().into_keys() {
+            if let Some(path) = name.strip_prefix("tree ") {
+                let entry = UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path));
+                files.entry(name).or_insert_with(|| describe(entry));
+            } else if let Some(path) = name.strip_prefix("ours ") {
+                let hash = self.hashes.sha256(&self.root.join(path)).unwrap_or_default();
+                files.insert(name, hash);
+            }
+        }
+        if let Some(ours) = ours {
+            let lists = self.root.join(ours).join("CMakeLists.txt");
+            let hash = self.hashes.sha256(&lists).unwrap_or_default();
+            files.insert(format!("ours {}", ours.join("CMakeLists.txt").display()), hash);
+        }
+        ConfiguredFor { steering, names: sources.names().to_owned(), files }
+    }
+
+    /// The command of a test with `{build}`, `{tree}` and `{root}` replaced.
+    fn command(&self, site: &Site, build: Option<&Path>, test: &Test) -> Vec<OsString> {
+        let tree = site.tree();
+        let build = build.unwrap_or(&tree);
+        let places = [("{build}", build), ("{tree}", tree.as_path()), ("{root}", self.root.as_path())];
+        test.command.iter().map(|part| replace(part, &places)).collect()
+    }
+}
+
+fn missing(missing: &Missing) -> Obstacle {
+    Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint))
+}
+
+/// Whether CMake may read a file of this name while it configures.
+fn is_cmake_file(name: &[u8]) -> bool {
+    let ends = [&b".cmake"[..], b".in", b".cmake.in"];
+    [&b"CMakeLists.txt"[..], b"CMakePresets.json"].contains(&name)
+        || ends.iter().any(|end| name.ends_with(end))
+}
+
+fn replace(part: &str, places: &[(&str, &Path)]) -> OsString {
+    let mut result = OsString::new();
+    let mut rest = part;
+    while let Some(open) = rest.find('{') {
+        let (before, tail) = rest.split_at(open);
+        result.push(before);
+        match places.iter().find(|(name, _)| tail.starts_with(name)) {
+            Some((name, path)) => {
+                result.push(path);
+                rest = &tail[name.len()..];
+            }
+            None => {
+                result.push("{");
+                rest = &tail[1..];
+            }
+        }
+    }
+    result.push(rest);
+    result
+}
+
+/// Puts a file that a build read where it belongs.
+struct Sort<'a> {
+    tree: &'a Path,
+    build: &'a Path,
+    root: &'a Path,
+}
+
+impl Sort<'_> {
+    fn file(&self, file: &Path, sources: &Sources, hashes: &mut Hashes, read: &mut Read, with_machine: bool) {
+        // The lab is below the repository, and the build folder below the lab: the order matters.
+        if let Ok(path) = file.strip_prefix(self.tree) {
+            if let Some(path) = upstream_path(path) {
+                if let Some(entry) = sources.entry(&path) {
+                    read.tree.insert(path, entry);
+                }
+            }
+        } else if file.starts_with(self.build) {
+            // Made by the build itself.
+        } else if let Ok(path) = file.strip_prefix(self.root) {
+            read.files.insert(path.display().to_string(), hash(hashes, file));
+        } else if with_machine {
+            read.files.insert(file.display().to_string(), hash(hashes, file));
+        }
+    }
+
+    fn cmake_input(&self, file: &Path, sources: &Sources, hashes: &mut Hashes) -> Option<(String, String)> {
+        if let Ok(path) = file.strip_prefix(self.tree) {
+            let path = upstream_path(path)?;
+            Some((format!("tree {path}"), describe(sources.entry(&path))))
+        } else if file.starts_with(self.build) {
+            None
+        } else {
+            let path = file.strip_prefix(self.root).ok()?;
+            Some((format!("ours {}", path.display()), hash(hashes, file)))
+        }
+    }
+}
+
+fn hash(hashes: &mut Hashes, file: &Path) -> String {
+    hashes.sha256(file).unwrap_or_else(|error| format!("cannot be read: {}", error.kind()))
+}
+
+/// A path below the tree, as a path of the upstream.
+#[must_use]
+pub fn upstream_path(path: &Path) -> Option<UpstreamPath> {
+    use std::os::unix::ffi::OsStrExt;
+    UpstreamPath::parse(path.as_os_str().as_bytes()).ok()
+}
+
+/// What of the tree a test opened while it ran: the files, and all that stands in folders that it may have
+/// listed. `None`: it is not known, so that everything counts.
+#[must_use]
+pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, Entry> {
+    let counts = |path: &UpstreamPath| {
+        let file = path.to_os_path();
+        reads.is_none_or(|reads| {
+            reads.files.contains(file) || file.parent().is_some_and(|folder| reads.folders.contains(folder))
+        })
+    };
+    sources.entries().filter(|(path, _)| counts(path)).map(|(path, entry)| (path.clone(), entry)).collect()
+}
+
+/// An entry as a text: `100644 <id>`; `-` for nothing.
+#[must_use]
+pub fn describe(entry: Option<Entry>) -> String {
+    entry.map_or_else(|| "-".to_owned(), |entry| format!("{} {}", entry.mode.as_octal(), entry.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_a_command_are_replaced_and_other_braces_stay() {
+        let places = [("{build}", Path::new("/b")), ("{tree}", Path::new("/t"))];
+        assert_eq!(replace("{build}/x {tree}{y} {", &places), "/b/x /t{y} {");
+    }
+
+    #[test]
+    fn cmake_reads_more_than_its_lists() {
+        for name in ["CMakeLists.txt", "version.h.in", "find.cmake", "CMakePresets.json"] {
+            assert!(is_cmake_file(name.as_bytes()), "{name}");
+        }
+        assert!(!is_cmake_file(b"kernel.cu"));
+    }
+}

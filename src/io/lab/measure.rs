@@ -1,0 +1,746 @@
+//! Measures a test on a variant: from what is on record, or by building and running it.
+//!
+//! Decides what still holds of earlier builds and runs, and does only what is missing. Results are on
+//! record after each run, so that an interrupted proof goes on where it was.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::evidence::result::PROTOCOL;
+use crate::evidence::{
+    BuildInputs, BuildOutcome, BuildRecord, Candidate, Machine, ResultRecord, RunInputs, TreeRead,
+    VariantNote, what_was_read,
+};
+use crate::id::{CommitId, Name, UpstreamPath};
+use crate::io::cmake;
+use crate::io::loaded;
+use crate::io::process::{Environment, ProcessError};
+use crate::io::reads::Watch;
+use crate::io::toolchain::Requirement;
+use crate::io::tree;
+use crate::kernel_test::{CellOutcome, Run, Unknown};
+use crate::manifest::{Format, Profile, Sanitizer, Test};
+use crate::upstream::Upstream;
+use crate::verdict::{Obstacle, Ran, State};
+
+use super::make::{Made, MakeError, Read, Ready, Steering, Workshop, describe, opened};
+use super::records::{self, Builds, Results};
+use super::site::Site;
+use super::sources::Sources;
+use super::trial::Trial;
+
+/// What happens meanwhile, for those who watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Somebody else uses the folder; this run waits.
+    Waiting {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A tree is made what a variant says.
+    Flipping {
+        /// The variant.
+        variant: String,
+        /// How many paths overlays change in it.
+        changes: usize,
+    },
+    /// A test is configured and built.
+    Building {
+        /// The test.
+        test: Name,
+        /// The variant.
+        variant: String,
+    },
+    /// It was.
+    Built {
+        /// How many steps that took.
+        steps: usize,
+        /// How long.
+        wall: Duration,
+    },
+    /// It does not build.
+    BuildFailed {
+        /// Where and why.
+        what: String,
+        /// All that was printed.
+        log: PathBuf,
+    },
+    /// A test runs.
+    Running {
+        /// The test.
+        test: Name,
+        /// The variant.
+        variant: String,
+        /// The program and its arguments.
+        command: String,
+        /// How many times.
+        times: usize,
+    },
+    /// One of the runs is done.
+    RanOnce {
+        /// Which.
+        number: usize,
+        /// Of how many.
+        of: usize,
+    },
+    /// All of them are; the figures are those of the run in which most cells failed.
+    Ran {
+        /// Cells that passed.
+        passed: usize,
+        /// Cells that failed.
+        failed: usize,
+        /// All others.
+        other: usize,
+        /// How long it took.
+        wall: Duration,
+    },
+    /// Something to know.
+    Warning(String),
+}
+
+/// A variant that can be measured.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// How it is called: `pin`, `pin without x`, `1a2b3c4d5e with x`.
+    pub label: String,
+    /// Its files.
+    pub sources: Sources,
+    /// What a record says about it.
+    pub note: VariantNote,
+}
+
+/// Somebody stopped us. What was measured until then is on record.
+#[derive(Debug)]
+pub struct Interrupted(pub ProcessError);
+
+/// Where variants are built and tested.
+pub struct Lab<'a> {
+    workshop: Workshop<'a>,
+    upstream: &'a dyn Upstream,
+    name: Name,
+    sites: BTreeMap<CommitId, Open>,
+    builds: Builds,
+    results: Results,
+    machine: Machine,
+    plans: BTreeMap<Name, Result<Plan, Obstacle>>,
+    events: &'a mut dyn FnMut(Event),
+}
+
+/// A site that is in use.
+struct Open {
+    site: Site,
+    /// What its tree is now, if that is certain.
+    now: Option<String>,
+}
+
+/// What is known of a test before anything is built.
+#[derive(Debug, Clone)]
+struct Plan {
+    steering: Steering,
+    /// Files of ours that it names.
+    named: BTreeMap<String, String>,
+}
+
+/// What is on record of a test on a variant.
+struct OnRecord {
+    build: BuildRecord,
+    /// The runs of what was built, if there are any.
+    result: Option<(String, ResultRecord)>,
+}
+
+impl<'a> Lab<'a> {
+    /// A lab of an upstream in our repository. `docs` is the folder of reports and evidence, relative to it.
+    pub fn new(
+        root: &Path,
+        docs: &Path,
+        name: &Name,
+        profile: Option<&'a Profile>,
+        upstream: &'a dyn Upstream,
+        events: &'a mut dyn FnMut(Event),
+    ) -> Self {
+        let workshop = Workshop::new(root, profile);
+        let builds = Builds::at(&workshop.root.join(".overlaid/lab").join(name.as_str()).join("builds"));
+        let results = Results::at(&workshop.root.join(docs).join("evidence"));
+        let machine = records::machine(&workshop.requirement);
+        Self {
+            workshop,
+            upstream,
+            name: name.clone(),
+            sites: BTreeMap::new(),
+            builds,
+            results,
+            machine,
+            plans: BTreeMap::new(),
+            events,
+        }
+    }
+
+    /// What is on record of a test on a variant. Starts no program and touches no tree.
+    pub fn known(&mut self, subject: &Subject, test: &Test) -> State {
+        let plan = match self.plan(test) {
+            Ok(plan) => plan,
+            Err(obstacle) => return State::Blocked(obstacle),
+        };
+        match self.on_record(subject, test, &plan) {
+            Some(record) => self.state(test, &record),
+            None => State::NotRun,
+        }
+    }
+
+    /// Runs a test on a variant with these seeds, one run a seed, besides the `have` runs that the caller
+    /// knows of. What is on record beyond those is given back without running anything.
+    ///
+    /// # Errors
+    /// If we are told to stop. Whatever else is in the way is a state.
+    pub fn measure(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        have: usize,
+        seeds: &[u64],
+    ) -> Result<State, Interrupted> {
+        match self.try_measure(subject, test, have, seeds) {
+            Ok(state) => Ok(state),
+            Err(MakeError::Obstacle(obstacle)) => Ok(State::Blocked(obstacle)),
+            Err(MakeError::Interrupted(error)) => Err(Interrupted(error)),
+        }
+    }
+
+    /// Makes the tree of a variant and builds targets of the upstream. Gives the tree, the build folder and
+    /// how it went.
+    ///
+    /// # Errors
+    /// If the machine is in the way.
+    pub fn build(
+        &mut self,
+        subject: &Subject,
+        targets: &[String],
+    ) -> Result<(PathBuf, PathBuf, cmake::Outcome), MakeError> {
+        self.flip(subject)?;
+        let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
+        let (build, outcome) = self.workshop.build_upstream(&open.site, &subject.sources, targets)?;
+        Ok((open.site.tree(), build, outcome))
+    }
+
+    /// Writes what was learned about files, and gives the records that cannot be used, with what is wrong.
+    pub fn finish(&mut self) -> Vec<(PathBuf, String)> {
+        // Losing the hashes costs time only.
+        let _ = self.workshop.hashes.save();
+        std::mem::take(&mut self.results.refused)
+    }
+
+    /// The devices that evidence of this machine speaks for.
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        self.machine.device.as_deref()
+    }
+
+    fn profile(&self) -> Option<Name> {
+        self.workshop.profile_name().cloned()
+    }
+
+    fn plan(&mut self, test: &Test) -> Result<Plan, Obstacle> {
+        if let Some(plan) = self.plans.get(&test.name.value) {
+            return plan.clone();
+        }
+        let plan = self.workshop.steering(test).map(|steering| {
+            let named = self.workshop.named_sources(test);
+            Plan { steering, named }
+        });
+        self.plans.insert(test.name.value.clone(), plan.clone());
+        plan
+    }
+
+    fn on_record(&mut self, subject: &Subject, test: &Test, plan: &Plan) -> Option<OnRecord> {
+        let profile = self.profile();
+        let hashes = &mut self.workshop.hashes;
+        let root = &self.workshop.root;
+        let sources = &subject.sources;
+        let builds = self.builds.of(&test.name, profile.as_ref()).iter().rev();
+        let build = builds.into_iter().find(|build| {
+            // Cheap questions first: most records are of other variants.
+            let reads_the_same = match &build.inputs.tree {
+                TreeRead::Files { files, .. } => {
+                    files.iter().all(|(path, entry)| sources.entry(path) == Some(*entry))
+                }
+                TreeRead::Whole { digest } => digest == sources.whole(),
+            };
+            if !reads_the_same || build.inputs.options != plan.steering.options {
+                return false;
+            }
+            let mut project = plan.named.clone();
+            for file in build.inputs.project.keys().filter(|file| !plan.named.contains_key(*file)) {
+                let hash = hashes.sha256(&root.join(file)).unwrap_or_default();
+                project.insert(file.clone(), hash);
+            }
+            let libraries_stand = match &build.outcome {
+                BuildOutcome::Built { outputs } => outputs
+                    .iter()
+                    .filter(|(file, _)| file.starts_with('/'))
+                    .all(|(file, hash)| hashes.sha256(Path::new(file)).is_ok_and(|now| now == *hash)),
+                BuildOutcome::Failed { .. } => true,
+            };
+            libraries_stand
+                && build.holds_for(&Candidate {
+                    entry: &|path: &UpstreamPath| sources.entry(path),
+                    paths: sources.names(),
+                    whole: sources.whole(),
+                    project: &project,
+                    options: &plan.steering.options,
+                    toolchain: &plan.steering.toolchain,
+                })
+        })?;
+        let build = build.clone();
+        let result = self.result_of(subject, test, plan, &build);
+        Some(OnRecord { build, result })
+    }
+
+    /// The runs of what was built, if all that they depend on is the same here.
+    fn result_of(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        plan: &Plan,
+        build: &BuildRecord,
+    ) -> Option<(String, ResultRecord)> {
+        let inputs = self.run_inputs(test, plan, build)?;
+        let profile = self.profile();
+        let found = self.results.of(&test.name, profile.as_ref()).iter().find(|(_, record)| {
+            let mut now = inputs.clone();
+            for file in record.inputs.files.keys() {
+                let entry = match file.strip_prefix(TREE) {
+                    _ if file == NAMES => subject.sources.names().to_owned(),
+                    Some(path) => {
+                        let path = UpstreamPath::parse(path);
+                        describe(path.ok().and_then(|path| subject.sources.entry(&path)))
+                    }
+                    None => continue,
+                };
+                now.files.insert(file.clone(), entry);
+            }
+            now == record.inputs
+        });
+        found.cloned()
+    }
+
+    /// What the runs of a program depend on, before it is known what it opens while it runs. `None`: there is
+    /// no program.
+    fn run_inputs(&self, test: &Test, plan: &Plan, build: &BuildRecord) -> Option<RunInputs> {
+        let BuildOutcome::Built { outputs } = &build.outcome else { return None };
+        let mut libraries = outputs.clone();
+        let binary = libraries.remove(PROGRAM)?;
+        let environment = self.workshop.env.iter().filter_map(|(name, value)| {
+            let name = name.to_str()?;
+            let counts = STEER_RUNS.iter().any(|start| name.starts_with(start));
+            counts.then(|| (name.to_owned(), value.to_string_lossy().into_owned()))
+        });
+        Some(RunInputs {
+            binary,
+            libraries,
+            files: plan.named.clone(),
+            command: test.command.iter().map(|part| part.value.clone()).collect(),
+            environment: environment.collect(),
+            format: match test.format {
+                Format::Jsonl => "jsonl",
+                Format::Junit => "junit",
+                Format::Exit => "exit",
+            }
+            .to_owned(),
+            timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
+            sanitizers: test.sanitizers.iter().map(|sanitizer| sanitizer_name(sanitizer.value)).collect(),
+            compiler: plan.steering.toolchain.clone(),
+            host: self.machine.class(),
+            device: self.machine.device.clone(),
+            driver: self.machine.driver.clone(),
+            protocol: PROTOCOL,
+        })
+    }
+
+    fn state(&self, test: &Test, record: &OnRecord) -> State {
+        let toolchain = record.build.inputs.toolchain.clone();
+        if let BuildOutcome::Failed { text } = &record.build.outcome {
+            return State::BuildFailed { toolchain, text: text.clone() };
+        }
+        let Some((_, result)) = &record.result else { return State::NotRun };
+        let missing = |sanitizer: Sanitizer| {
+            let text = format!("this version cannot run {} yet", sanitizer_name(sanitizer));
+            (sanitizer_name(sanitizer), vec![CellOutcome::Unknown { why: Unknown::Missing { text } }])
+        };
+        State::Ran(Ran {
+            toolchain,
+            inputs: Some(what_was_read(&record.build.inputs, Some(&result.inputs))),
+            runs: result.runs.clone(),
+            sanitized: test.sanitizers.iter().map(|sanitizer| missing(sanitizer.value)).collect(),
+        })
+    }
+
+    fn try_measure(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        have: usize,
+        seeds: &[u64],
+    ) -> Result<State, MakeError> {
+        let plan = self.plan(test)?;
+        if let Some(record) = self.on_record(subject, test, &plan) {
+            let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
+            if runs > have || matches!(record.build.outcome, BuildOutcome::Failed { .. }) {
+                return Ok(self.state(test, &record));
+            }
+        }
+        match &self.workshop.requirement {
+            Requirement::NoDevice(missing) => {
+                return Err(Obstacle::Device(format!("{}; {}", missing.what, missing.hint)).into());
+            }
+            Requirement::NoTool(missing) => {
+                return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
+            }
+            Requirement::Nothing | Requirement::Device(_) => {}
+        }
+        self.flip(subject)?;
+        if test.target.is_some() {
+            let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
+            (self.events)(event);
+        }
+        let started = Instant::now();
+        let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
+        let ready = match self.workshop.make(&open.site, &subject.sources, test, &plan.steering)? {
+            Made::Ready(ready) => ready,
+            Made::Failed(failure) => {
+                let text = format!("{}: {}", failure.stage, failure.what);
+                (self.events)(Event::BuildFailed { what: text.clone(), log: failure.log });
+                let record = self.failed_build(subject, test, &plan, text);
+                self.add_build(test, &record);
+                return Ok(self.state(test, &OnRecord { build: record, result: None }));
+            }
+        };
+        if test.target.is_some() {
+            (self.events)(Event::Built { steps: ready.steps, wall: started.elapsed() });
+        }
+        let folders = Folders {
+            tree: open.site.tree(),
+            results: open.site.results(&test.name).join(slug(&subject.label)),
+            caches: open.site.caches(&slug(&subject.label)).join(test.name.as_str()),
+        };
+        let outputs = self.identify(&ready, &folders.results)?;
+        let build = self.good_build(subject, &plan, &ready.read, outputs);
+        self.add_build(test, &build);
+        let mut result = self.result_of(subject, test, &plan, &build);
+        if result.as_ref().is_none_or(|(_, result)| result.runs.len() <= have) {
+            result = self.run(subject, test, &plan, &build, &ready, &folders, result, seeds)?;
+        }
+        Ok(self.state(test, &OnRecord { build, result }))
+    }
+
+    /// Runs the test once for each seed, and puts each run on record.
+    #[expect(clippy::too_many_arguments, reason = "all of it is what one run depends on")]
+    fn run(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        plan: &Plan,
+        build: &BuildRecord,
+        ready: &Ready,
+        folders: &Folders,
+        known: Option<(String, ResultRecord)>,
+        seeds: &[u64],
+    ) -> Result<Option<(String, ResultRecord)>, MakeError> {
+        let Some(inputs) = self.run_inputs(test, plan, build) else { return Ok(None) };
+        let env = self.environment(subject, &folders.tree, ready.build.as_deref(), &folders.caches)?;
+        let (mut file, mut record) = match known {
+            Some((file, record)) => (Some(file), record),
+            None => (
+                None,
+                ResultRecord {
+                    test: test.name.value.clone(),
+                    inputs,
+                    runs: Vec::new(),
+                    sanitized: BTreeMap::new(),
+                    variant: subject.note.clone(),
+                    machine: self.machine.clone(),
+                    recorded: 0,
+                },
+            ),
+        };
+        let profile = self.profile();
+        let command: Vec<_> = ready.command.iter().map(|part| part.to_string_lossy()).collect();
+        (self.events)(Event::Running {
+            test: test.name.value.clone(),
+            variant: subject.label.clone(),
+            command: command.join(" "),
+            times: seeds.len(),
+        });
+        let started = Instant::now();
+        let before = record.runs.len();
+        for &seed in seeds {
+            let number = record.runs.len() + 1;
+            let watch = Watch::start(&folders.tree);
+            let trial = Trial {
+                command: &ready.command,
+                env: &env,
+                format: test.format,
+                timeout: test.timeout,
+                folder: &folders.results,
+                patience: test.timeout.saturating_mul(4),
+            };
+            let run = trial.run(seed, number)?;
+            let reads = watch.and_then(Watch::finish);
+            (self.events)(Event::RanOnce { number: number - before, of: seeds.len() });
+            for (path, entry) in opened(reads.as_ref(), &subject.sources) {
+                record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
+            }
+            if reads.is_none() || test.target.is_none() {
+                // A script may look whether a file is there without opening it.
+                record.inputs.files.insert(NAMES.to_owned(), subject.sources.names().to_owned());
+            }
+            if reads.is_some_and(|reads| !reads.written.is_empty()) {
+                let text = format!("test `{}` writes into the tree, which is made anew", test.name.value);
+                (self.events)(Event::Warning(text));
+                self.forget_tree(subject);
+            }
+            let is_result = is_result(&run);
+            record.runs.push(run);
+            if !is_result {
+                // The next attempt may go better: nothing of this one is put on record.
+                break;
+            }
+            record.recorded = records::now();
+            match self.results.write(file.clone(), profile.as_ref(), &record) {
+                Ok(name) => file = Some(name),
+                Err(error) => {
+                    let text = format!("the evidence cannot be written: {error}");
+                    (self.events)(Event::Warning(text));
+                }
+            }
+            if self.sites.get(&subject.sources.commit).is_some_and(|open| open.now.is_none()) {
+                self.flip(subject)?;
+            }
+        }
+        (self.events)(count(&record.runs[before..], started.elapsed()));
+        Ok(Some((file.unwrap_or_default(), record)))
+    }
+
+    fn forget_tree(&mut self, subject: &Subject) {
+        if let Some(open) = self.sites.get_mut(&subject.sources.commit) {
+            open.now = None;
+            let _ = std::fs::remove_dir_all(open.site.tree());
+        }
+    }
+
+    fn good_build(
+        &self,
+        subject: &Subject,
+        plan: &Plan,
+        read: &Read,
+        outputs: BTreeMap<String, String>,
+    ) -> BuildRecord {
+        let paths = subject.sources.names().to_owned();
+        let tree = TreeRead::Files { files: read.tree.clone(), paths };
+        self.record(subject, plan, tree, read.files.clone(), BuildOutcome::Built { outputs })
+    }
+
+    /// Nobody knows what a build that failed has read: all files that may have to do with it count.
+    fn failed_build(&mut self, subject: &Subject, test: &Test, plan: &Plan, text: String) -> BuildRecord {
+        let profile = self.profile();
+        let builds = self.builds.of(&test.name, profile.as_ref());
+        let mut files: std::collections::BTreeSet<String> =
+            builds.iter().flat_map(|build| build.inputs.project.keys().cloned()).collect();
+        if let Some(project) = &test.project {
+            let of_project = self.workshop.project_files(project);
+            files.extend(of_project.iter().map(|file| file.display().to_string()));
+        }
+        let mut project = plan.named.clone();
+        for file in files {
+            if let Ok(hash) = self.workshop.hashes.sha256(&self.workshop.root.join(&file)) {
+                project.insert(file, hash);
+            }
+        }
+        let tree = TreeRead::Whole { digest: subject.sources.whole().to_owned() };
+        self.record(subject, plan, tree, project, BuildOutcome::Failed { text })
+    }
+
+    fn record(
+        &self,
+        subject: &Subject,
+        plan: &Plan,
+        tree: TreeRead,
+        project: BTreeMap<String, String>,
+        outcome: BuildOutcome,
+    ) -> BuildRecord {
+        let Steering { options, toolchain } = plan.steering.clone();
+        BuildRecord {
+            inputs: BuildInputs { tree, project, options, toolchain },
+            outcome,
+            variant: subject.note.clone(),
+            machine: self.machine.clone(),
+            recorded: records::now(),
+        }
+    }
+
+    fn add_build(&mut self, test: &Test, build: &BuildRecord) {
+        let profile = self.profile();
+        if let Err(error) = self.builds.add(&test.name, profile.as_ref(), build.clone()) {
+            (self.events)(Event::Warning(format!("what was built cannot be noted: {error}")));
+        }
+    }
+
+    /// Makes the tree of the variant's commit what the variant says.
+    fn flip(&mut self, subject: &Subject) -> Result<(), MakeError> {
+        let commit = subject.sources.commit;
+        let events = &mut *self.events;
+        if !self.sites.contains_key(&commit) {
+            let opened = Site::open(&self.workshop.root, &self.name, commit, &mut |folder| {
+                events(Event::Waiting { folder: folder.to_owned() });
+            });
+            let site = opened.map_err(|error| Obstacle::Environment(error.to_string()))?;
+            self.sites.insert(commit, Open { site, now: None });
+        }
+        let Some(open) = self.sites.get_mut(&commit) else { return Ok(()) };
+        let fingerprint = subject.sources.whole().to_owned();
+        let tree = open.site.tree();
+        if open.now.as_ref() == Some(&fingerprint) && tree.is_dir() {
+            return Ok(());
+        }
+        events(Event::Flipping { variant: subject.label.clone(), changes: subject.sources.changes.len() });
+        open.now = None;
+        let wanted = subject.sources.wanted(&self.name);
+        // The tree is nobody's but ours: what stands in the way was left by a test, and a copy is kept.
+        let options = tree::Options { force: true, ..tree::Options::default() };
+        let outcome = tree::bring_to(&tree, &wanted, self.upstream, &options, &mut |event| {
+            if let tree::Event::Kept { path, .. } = event {
+                events(Event::Warning(format!("{path} was changed in the lab's tree; it is put right")));
+            }
+        });
+        match outcome {
+            Ok(tree::Outcome::Unchanged(_) | tree::Outcome::Changed(_)) => {
+                open.now = Some(fingerprint);
+                Ok(())
+            }
+            Ok(tree::Outcome::Refused(_) | tree::Outcome::NotOurs) => {
+                let text = format!("{} is in the way; remove it", tree.display());
+                Err(Obstacle::Environment(text).into())
+            }
+            Err(tree::TreeError::Upstream { error, .. }) => Err(Obstacle::Upstream(error.to_string()).into()),
+            Err(error) => Err(Obstacle::Environment(error.to_string()).into()),
+        }
+    }
+
+    /// The program, its libraries and the files that the command names, each with its hash.
+    fn identify(&mut self, ready: &Ready, results: &Path) -> Result<BTreeMap<String, String>, MakeError> {
+        std::fs::create_dir_all(results)
+            .map_err(|error| Obstacle::Environment(format!("{}: {error}", results.display())))?;
+        let Some(program) = ready.command.first() else {
+            return Err(Obstacle::Environment("the test has no command".to_owned()).into());
+        };
+        let env = &self.workshop.env;
+        let program = env.find(Path::new(program)).unwrap_or_else(|| PathBuf::from(program));
+        let libraries = loaded::libraries(&program, env, &results.join("libraries"))?;
+        let mut outputs = BTreeMap::new();
+        // A program that is not there is a result of its own.
+        let mut hash =
+            |file: &Path| self.workshop.hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        outputs.insert(PROGRAM.to_owned(), hash(&program));
+        let name = |file: &Path| match ready.build.as_ref().and_then(|build| file.strip_prefix(build).ok()) {
+            Some(file) => file.display().to_string(),
+            None => file.display().to_string(),
+        };
+        for file in &libraries {
+            outputs.insert(name(file), hash(file));
+        }
+        for part in ready.command.iter().skip(1) {
+            let file = Path::new(part);
+            // What of the tree is opened is seen while the test runs.
+            let is_ours = ready.build.as_ref().is_some_and(|build| file.starts_with(build))
+                || !file.starts_with(self.workshop.root.join(".overlaid"));
+            if file.is_absolute() && is_ours && file.is_file() {
+                outputs.insert(name(file), hash(file));
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// What a test is given.
+    fn environment(
+        &self,
+        subject: &Subject,
+        tree: &Path,
+        build: Option<&Path>,
+        caches: &Path,
+    ) -> Result<Environment, MakeError> {
+        const CACHES: [&str; 3] = ["CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"];
+        let mut env = self.workshop.env.clone();
+        env.set("OVERLAID_TREE", tree);
+        env.set("OVERLAID_BUILD", build.unwrap_or(tree));
+        env.set("OVERLAID_VARIANT", OsStr::new(&subject.label));
+        let of_profile = self.workshop.profile.iter().flat_map(|profile| &profile.cache_env);
+        for name in CACHES.into_iter().chain(of_profile.map(|name| name.as_str())) {
+            let folder = caches.join(name);
+            std::fs::create_dir_all(&folder)
+                .map_err(|error| Obstacle::Environment(format!("{}: {error}", folder.display())))?;
+            env.set(name, folder);
+        }
+        Ok(env)
+    }
+}
+
+/// The name of the program among what a build makes.
+const PROGRAM: &str = "program";
+
+/// Before a path of the tree among the files that a run opened.
+const TREE: &str = "tree: ";
+
+/// A run that may have looked for files by name depends on all names of the tree.
+const NAMES: &str = "names of the tree";
+
+/// How variables start by which users steer libraries and drivers.
+const STEER_RUNS: [&str; 11] =
+    ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
+
+/// Folders of one test on one variant.
+struct Folders {
+    tree: PathBuf,
+    results: PathBuf,
+    caches: PathBuf,
+}
+
+fn site_is_gone() -> Obstacle {
+    Obstacle::Environment("the folder of the commit is gone".to_owned())
+}
+
+/// Whether a run says something about the program: it was neither ended from outside nor unable to start.
+fn is_result(run: &Run) -> bool {
+    !run.cells.iter().any(|cell| {
+        matches!(
+            &cell.outcome,
+            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } }
+        )
+    })
+}
+
+fn sanitizer_name(sanitizer: Sanitizer) -> String {
+    format!("{sanitizer:?}").to_lowercase()
+}
+
+fn count(runs: &[Run], wall: Duration) -> Event {
+    let tally = |run: &Run| {
+        let (mut failed, mut passed, mut other) = (0, 0, 0);
+        for cell in &run.cells {
+            match cell.outcome {
+                _ if cell.case.is_pseudo() && run.cells.len() > 1 => {}
+                CellOutcome::Pass | CellOutcome::Measured => passed += 1,
+                CellOutcome::Fail { .. } => failed += 1,
+                _ => other += 1,
+            }
+        }
+        (failed, passed, other)
+    };
+    let (failed, passed, other) = runs.iter().map(tally).max().unwrap_or_default();
+    Event::Ran { passed, failed, other, wall }
+}
+
+/// A variant's name as a folder's.
+fn slug(label: &str) -> String {
+    label.chars().map(|c| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '-' }).collect()
+}

@@ -1,0 +1,20 @@
+//! The lab: variants on disk, built and tested.
+//!
+//! | what | where |
+//! | --- | --- |
+//! | the files of a variant, as values | `sources` |
+//! | the folders of a commit, and who may use them | `site` |
+//! | configuring and building, and what that read | `make` |
+//! | one run of a test, fresh processes after crashes | `trial` |
+//! | what is on record | `records` |
+//! | all of it together | `measure` |
+//! | what verdicts want, until they want no more | `campaign` |
+
+#[cfg(feature = "git")]
+pub mod campaign;
+pub mod make;
+pub mod measure;
+pub mod records;
+pub mod site;
+pub mod sources;
+pub mod trial;

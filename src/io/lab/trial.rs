@@ -1,0 +1,210 @@
+//! One run of a kernel test: a process, and fresh ones that go on where it crashed.
+//!
+//! Decides when a fresh process is started, and what it is told to leave out. What the results mean is
+//! `kernel_test`'s business.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::io::process::{self, Environment, How, OUTPUT_CAP, ProcessError, Program};
+use crate::kernel_test::{CaseKey, CellOutcome, End, FailHow, Process, Run, Unknown, exit, jsonl, junit};
+use crate::manifest::Format;
+
+/// How many fresh processes one run may take. A sweep in which more cases crash has said enough.
+const FRESH_PROCESSES: usize = 200;
+
+/// How many times one run may wait until its time is up.
+const TIMEOUTS: usize = 2;
+
+/// A test that is ready to run on a variant.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    /// The program and its arguments.
+    pub command: &'a [OsString],
+    /// What it is given, save what changes from process to process.
+    pub env: &'a Environment,
+    /// How it reports.
+    pub format: Format,
+    /// How long one process may take.
+    pub timeout: Duration,
+    /// The folder of what it prints and reports.
+    pub folder: &'a Path,
+    /// Where the time of a whole run ends: no fresh process is started after that.
+    pub patience: Duration,
+}
+
+impl Trial<'_> {
+    /// Runs the test from the start with a seed. `number` tells runs with one seed apart.
+    ///
+    /// # Errors
+    /// If we are told to stop. A program that is not there, or that cannot be run, is a result.
+    pub fn run(&self, seed: u64, number: usize) -> Result<Run, ProcessError> {
+        let mut processes = 0;
+        let mut next = |only: Option<&CaseKey>, skip: &BTreeSet<CaseKey>| {
+            processes += 1;
+            self.run_process(seed, &format!("run-{number}-seed-{seed}-process-{processes}"), only, skip)
+        };
+        let none = BTreeSet::new();
+        let mut run = next(None, &none)?;
+        if self.format != Format::Jsonl {
+            return Ok(run);
+        }
+        let mut part = run.clone();
+        while self.can_go_on(&run) && was_cut_short(&part) {
+            let known = mentioned(&run);
+            part = next(None, &known)?;
+            let is_new = mentioned(&part).iter().any(|case| !known.contains(case));
+            run = run.then(part.clone());
+            // A test that does not know OVERLAID_SKIP starts from the beginning again: that leads nowhere.
+            if !is_new {
+                break;
+            }
+        }
+        // Several cases were being run when the process died: one at a time tells which it was.
+        let open =
+            run.cells.iter().filter(|cell| is_one_of_several(&cell.outcome)).map(|cell| cell.case.clone());
+        for case in open.collect::<Vec<_>>() {
+            if self.can_go_on(&run) {
+                let part = next(Some(&case), &none)?;
+                run = run.then(part);
+            }
+        }
+        Ok(run)
+    }
+
+    fn can_go_on(&self, run: &Run) -> bool {
+        let spent: u64 = run.processes.iter().map(|process| process.millis).sum();
+        let timeouts = run.processes.iter().filter(|process| process.end == End::TimedOut).count();
+        run.processes.len() < FRESH_PROCESSES
+            && timeouts < TIMEOUTS
+            && Duration::from_millis(spent) < self.patience
+            && !run.processes.iter().any(|process| matches!(process.end, End::NotStarted { .. }))
+    }
+
+    fn run_process(
+        &self,
+        seed: u64,
+        name: &str,
+        only: Option<&CaseKey>,
+        skip: &BTreeSet<CaseKey>,
+    ) -> Result<Run, ProcessError> {
+        let file = |kind: &str| self.folder.join(format!("{name}.{kind}"));
+        let scratch = self.folder.join("scratch");
+        let mut env = self.env.clone();
+        let prepared = || -> std::io::Result<Environment> {
+            if scratch.exists() {
+                std::fs::remove_dir_all(&scratch)?;
+            }
+            std::fs::create_dir_all(&scratch)?;
+            env.set("TMPDIR", &scratch);
+            env.set("OVERLAID_SEED", seed.to_string());
+            env.set("OVERLAID_RESULTS", file("results"));
+            let _ = std::fs::remove_file(file("results"));
+            let lines = |cases: &mut dyn Iterator<Item = &CaseKey>| -> String {
+                cases.map(|case| format!("{case}\n")).collect()
+            };
+            if let Some(case) = only {
+                std::fs::write(file("only"), lines(&mut std::iter::once(case)))?;
+                env.set("OVERLAID_ONLY", file("only"));
+            }
+            if !skip.is_empty() {
+                std::fs::write(file("skip"), lines(&mut skip.iter()))?;
+                env.set("OVERLAID_SKIP", file("skip"));
+            }
+            Ok(env)
+        };
+        let env = match prepared() {
+            Ok(env) => env,
+            Err(error) => return Ok(not_started(seed, format!("{}: {error}", self.folder.display()))),
+        };
+        let Some((program, args)) = self.command.split_first() else {
+            return Ok(not_started(seed, "the test has no command".to_owned()));
+        };
+        let program = Program {
+            program: PathBuf::from(program),
+            args: args.to_vec(),
+            dir: scratch.clone(),
+            env,
+            stdout: file("stdout"),
+            stderr: file("stderr"),
+            timeout: Some(self.timeout),
+            cap: OUTPUT_CAP,
+        };
+        let finished = match process::run(&program) {
+            Ok(finished) => finished,
+            Err(error @ ProcessError::Interrupted { .. }) => return Err(error),
+            Err(error) => return Ok(not_started(seed, error.to_string())),
+        };
+        let _ = std::fs::remove_dir_all(&scratch);
+        let end = match finished.how {
+            How::Exited(status) => End::Exit { status },
+            How::Signaled(signal) => End::Signal { signal },
+            How::TimedOut => End::TimedOut,
+        };
+        let millis = u64::try_from(finished.wall.as_millis()).unwrap_or(u64::MAX);
+        let process = Process { end, millis };
+        let results = read_capped(&file("results")).filter(|results| !results.is_empty());
+        let is_file = results.is_some();
+        let output = results.or_else(|| read_capped(&program.stdout)).unwrap_or_default();
+        Ok(match self.format {
+            Format::Jsonl => {
+                let source = if is_file { jsonl::Source::ResultsFile } else { jsonl::Source::Stdout };
+                let mut run = jsonl::parse(seed, &output, source, process);
+                if finished.truncated {
+                    run.notes.push("it printed more than is kept".to_owned());
+                }
+                run
+            }
+            Format::Junit => junit::parse(seed, &output, process),
+            Format::Exit => exit::from_exit(seed, process),
+        })
+    }
+}
+
+fn not_started(seed: u64, why: String) -> Run {
+    Run::nothing(seed, Process { end: End::NotStarted { why }, millis: 0 })
+}
+
+fn read_capped(file: &Path) -> Option<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(file).ok()?.take(OUTPUT_CAP).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The cases that were announced or reported so far.
+fn mentioned(run: &Run) -> BTreeSet<CaseKey> {
+    run.cells.iter().map(|cell| &cell.case).filter(|case| !case.is_pseudo()).cloned().collect()
+}
+
+/// Whether the process ended in the middle of a case, or crashed between cases: there may be more.
+fn was_cut_short(part: &Run) -> bool {
+    let in_case = part.cells.iter().any(|cell| {
+        !cell.case.is_pseudo()
+            && matches!(
+                &cell.outcome,
+                CellOutcome::Fail { how: FailHow::Crash { .. } | FailHow::Died { .. } }
+                    | CellOutcome::Unknown {
+                        why: Unknown::Timeout | Unknown::NoResult | Unknown::OneOfSeveral { .. }
+                    }
+            )
+    });
+    let by_itself = |process: &Process| !matches!(process.end, End::Exit { .. } | End::NotStarted { .. });
+    let between = !mentioned(part).is_empty() && part.processes.last().is_some_and(by_itself);
+    let from_outside = part.cells.iter().any(|cell| {
+        matches!(
+            &cell.outcome,
+            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Protocol { .. } }
+        )
+    });
+    (in_case || between) && !from_outside
+}
+
+fn is_one_of_several(outcome: &CellOutcome) -> bool {
+    matches!(outcome, CellOutcome::Unknown { why: Unknown::OneOfSeveral { .. } })
+}
+
+#[cfg(test)]
+mod tests;

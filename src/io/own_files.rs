@@ -1,0 +1,79 @@
+//! Files of our own repository: from disk, or as they were at an earlier revision.
+
+use std::path::{Path, PathBuf};
+
+use crate::tree::{Content, Mode};
+
+use super::workspace::LoadError;
+
+/// Where files of ours come from. Paths are relative to the repository.
+pub trait OwnFiles {
+    /// All files and links below a folder, relative to it, sorted; none if it does not exist.
+    ///
+    /// # Errors
+    /// If a folder cannot be read.
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, LoadError>;
+
+    /// A file as an entry of a tree; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn read(&self, file: &Path) -> Result<Option<Content>, LoadError>;
+}
+
+/// The files on disk.
+#[derive(Debug)]
+pub struct Disk {
+    root: PathBuf,
+}
+
+impl Disk {
+    /// The files below a folder.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+}
+
+impl OwnFiles for Disk {
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
+        let folder = self.root.join(folder);
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        let mut files = Vec::new();
+        for entry in walkdir::WalkDir::new(&folder).sort_by_file_name() {
+            let entry = entry.map_err(|error| {
+                let path = error.path().unwrap_or(&folder).to_owned();
+                LoadError::Io { path, error: error.into() }
+            })?;
+            if !entry.file_type().is_dir()
+                && let Ok(file) = entry.path().strip_prefix(&folder)
+            {
+                files.push(file.to_owned());
+            }
+        }
+        Ok(files)
+    }
+
+    fn read(&self, file: &Path) -> Result<Option<Content>, LoadError> {
+        use std::os::unix::ffi::OsStringExt;
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.root.join(file);
+        let io = |error| LoadError::Io { path: path.clone(), error };
+        let metadata = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io(error)),
+        };
+        if metadata.is_symlink() {
+            let target = std::fs::read_link(&path).map_err(io)?;
+            return Ok(Some(Content {
+                mode: Mode::Symlink,
+                bytes: target.into_os_string().into_vec().into(),
+            }));
+        }
+        let mode = if metadata.permissions().mode() & 0o100 == 0 { Mode::File } else { Mode::Executable };
+        Ok(Some(Content { mode, bytes: std::fs::read(&path).map_err(io)?.into() }))
+    }
+}

@@ -1,0 +1,171 @@
+//! Which files of a tree a program opens, and changes, while it runs.
+//!
+//! Decides nothing: it reports what the kernel saw, or that it cannot tell. Any process counts, so that
+//! what a test starts is covered; a file that somebody else opens by chance makes a result depend on
+//! more than it must, never on less.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What was opened below a folder, relative to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Files that were opened.
+    pub files: BTreeSet<PathBuf>,
+    /// Folders that were opened, so that their names may have been listed; the top is the empty path.
+    pub folders: BTreeSet<PathBuf>,
+    /// What was changed, made or removed.
+    pub written: BTreeSet<PathBuf>,
+}
+
+/// A watch over a folder and all that is below it.
+#[derive(Debug)]
+pub struct Watch(imp::Watch);
+
+impl Watch {
+    /// Starts to watch. `None`: this system cannot, or there are more folders than it lets us watch.
+    #[must_use]
+    pub fn start(folder: &Path) -> Option<Self> {
+        imp::Watch::start(folder).map(Self)
+    }
+
+    /// What was opened since. `None`: more happened than the system keeps track of.
+    #[must_use]
+    pub fn finish(self) -> Option<Reads> {
+        self.0.finish()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::collections::HashMap;
+    use std::ffi::OsStr;
+    use std::mem::MaybeUninit;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+    use rustix::io::Errno;
+
+    use super::Reads;
+
+    #[derive(Debug)]
+    pub struct Watch {
+        inotify: OwnedFd,
+        folders: HashMap<i32, PathBuf>,
+    }
+
+    impl Watch {
+        pub fn start(top: &Path) -> Option<Self> {
+            let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
+            let mut folders = HashMap::new();
+            let entries = walkdir::WalkDir::new(top).into_iter().filter_entry(|entry| {
+                let is_own = entry.depth() == 1 && entry.file_name() == ".overlaid";
+                entry.file_type().is_dir() && !is_own
+            });
+            for entry in entries {
+                let entry = entry.ok()?;
+                let flags = WatchFlags::OPEN
+                    | WatchFlags::MODIFY
+                    | WatchFlags::ATTRIB
+                    | WatchFlags::CREATE
+                    | WatchFlags::DELETE
+                    | WatchFlags::MOVE
+                    | WatchFlags::ONLYDIR
+                    | WatchFlags::DONT_FOLLOW;
+                let watch = inotify::add_watch(&inotify, entry.path(), flags).ok()?;
+                folders.insert(watch, entry.path().strip_prefix(top).ok()?.to_owned());
+            }
+            // Walking opened the folders that were watched already.
+            let mut watch = Self { inotify, folders };
+            watch.drain()?;
+            Some(watch)
+        }
+
+        pub fn finish(mut self) -> Option<Reads> {
+            self.drain()
+        }
+
+        fn drain(&mut self) -> Option<Reads> {
+            let mut reads = Reads::default();
+            let mut buffer = [MaybeUninit::uninit(); 1 << 14];
+            let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
+            loop {
+                let event = match events.next() {
+                    Ok(event) => event,
+                    Err(Errno::AGAIN) => return Some(reads),
+                    Err(Errno::INTR) => continue,
+                    Err(_) => return None,
+                };
+                if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                    return None;
+                }
+                let Some(folder) = self.folders.get(&event.wd()) else { continue };
+                let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+                let path = name.map_or_else(|| folder.clone(), |name| folder.join(name));
+                if !event.events().contains(ReadFlags::OPEN) {
+                    // The kernel says by itself when a watch ends.
+                    if !event.events().contains(ReadFlags::IGNORED) {
+                        reads.written.insert(path);
+                    }
+                } else if event.events().contains(ReadFlags::ISDIR) || name.is_none() {
+                    reads.folders.insert(path);
+                } else {
+                    reads.files.insert(path);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use std::path::Path;
+
+    use super::Reads;
+
+    #[derive(Debug)]
+    pub struct Watch;
+
+    impl Watch {
+        pub fn start(_: &Path) -> Option<Self> {
+            None
+        }
+
+        pub fn finish(self) -> Option<Reads> {
+            None
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_opened_are_seen_and_others_are_not() {
+        let folder = std::env::temp_dir().join(format!("overlaid-reads-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("a/b")).unwrap();
+        for file in ["top", "a/one", "a/b/two", "a/b/three"] {
+            std::fs::write(folder.join(file), "x").unwrap();
+        }
+        let watch = Watch::start(&folder).unwrap();
+        let script = "cat a/one a/b/two; test -e top; stat a/b/three; ls a";
+        let done =
+            std::process::Command::new("sh").args(["-c", script]).current_dir(&folder).output().unwrap();
+        assert!(done.status.success());
+        let reads = watch.finish().unwrap();
+        let watch = Watch::start(&folder).unwrap();
+        std::fs::write(folder.join("a/new"), "x").unwrap();
+        std::fs::remove_file(folder.join("top")).unwrap();
+        let changes = watch.finish().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let paths = |of: &BTreeSet<PathBuf>| of.iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
+        assert_eq!(paths(&reads.files), ["a/b/two", "a/one"]);
+        assert_eq!(paths(&reads.folders), ["a"]);
+        assert!(reads.written.is_empty());
+        assert_eq!(paths(&changes.written), ["a/new", "top"]);
+    }
+}

@@ -1,0 +1,253 @@
+//! Which commits of a range touch which paths.
+//!
+//! All paths are answered by one pass, level by level: first every commit's top folder, then the folders below
+//! that lead to a wanted path. A folder that is the same as in one of the parents holds no touch, since a touch
+//! differs from every parent; nothing below it is read. Each folder that differs is read once, in the order in
+//! which the objects lie in their packs, by a few threads.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use bstr::{BString, ByteSlice};
+use gix::objs::Kind;
+use gix::odb::pack::Find;
+
+use super::ancestry;
+use super::objects::{Found, Objects, Oid, Reader, hex, parse_tree, unreadable};
+use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::tree::Entry;
+use crate::upstream::{Touch, UpstreamError};
+
+/// Folders that make another thread worth while.
+const FOLDERS_PER_THREAD: usize = 500;
+
+/// The touches of `paths` by the commits that `tip` reaches and `exclude` does not. Commits come as in
+/// [`ancestry::range`]; the touches of a commit in the order of `paths`, each path once.
+///
+/// # Errors
+/// If a commit or a folder that matters is not here.
+pub(super) fn touches(
+    objects: &Objects,
+    tip: CommitId,
+    exclude: Option<CommitId>,
+    paths: &[UpstreamPath],
+) -> Result<Vec<Touch>, UpstreamError> {
+    let exclude = exclude.as_ref().map(CommitId::as_bytes);
+    let members = objects.read(|reader| ancestry::range(reader, tip.as_bytes(), exclude))?;
+    let folders = folders_of(paths);
+    if folders[0].is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let mut questions = objects.read(|reader| {
+        let trees: HashMap<Oid, Oid> = members.iter().map(|member| (member.id, member.header.tree)).collect();
+        let mut questions = Vec::new();
+        for (commit, member) in members.iter().enumerate() {
+            let mut before = Vec::with_capacity(member.header.parents.len());
+            for parent in &member.header.parents {
+                before.push(Some(match trees.get(parent) {
+                    Some(tree) => *tree,
+                    None => reader.header(parent)?.tree,
+                }));
+            }
+            questions.push(Question { commit, folder: 0, now: Some(member.header.tree), before });
+        }
+        Ok::<_, UpstreamError>(questions)
+    })?;
+
+    let mut found = Vec::new();
+    loop {
+        questions.retain(Question::can_hold_a_touch);
+        if questions.is_empty() {
+            break;
+        }
+        let contents = read_folders(objects, &folders, &questions)?;
+        questions = answer(&folders, &contents, &questions, &mut found);
+    }
+    found.sort_by_key(|(commit, path, ..)| (*commit, *path));
+    let touch = |(commit, path, before, after): Answer| Touch {
+        commit: CommitId::from_bytes(members[commit].id),
+        path: paths[path].clone(),
+        before,
+        after,
+    };
+    Ok(found.into_iter().map(touch).collect())
+}
+
+/// A folder that leads to wanted paths: its wanted names, and for each the path that ends there (by its place in
+/// the list of paths) and the folder that goes on from there.
+type Folder = BTreeMap<BString, Wanted>;
+
+#[derive(Debug, Default)]
+struct Wanted {
+    path: Option<usize>,
+    folder: Option<usize>,
+}
+
+/// The folders that lead to the paths. The first is the top.
+fn folders_of(paths: &[UpstreamPath]) -> Vec<Folder> {
+    let mut folders = vec![Folder::new()];
+    for (index, path) in paths.iter().enumerate() {
+        let mut folder = 0;
+        let mut components = path.as_bytes().split_str("/").peekable();
+        while let Some(name) = components.next() {
+            let next = folders.len();
+            let wanted = folders[folder].entry(name.into()).or_default();
+            if components.peek().is_none() {
+                wanted.path.get_or_insert(index);
+            } else {
+                folder = *wanted.folder.get_or_insert(next);
+                if folder == next {
+                    folders.push(Folder::new());
+                }
+            }
+        }
+    }
+    folders
+}
+
+/// Does this commit touch something in this folder, and what?
+struct Question {
+    commit: usize,
+    folder: usize,
+    now: Option<Oid>,
+    before: Vec<Option<Oid>>,
+}
+
+impl Question {
+    fn can_hold_a_touch(&self) -> bool {
+        !self.before.contains(&self.now) && (self.now.is_some() || !self.before.is_empty())
+    }
+
+    fn trees(&self) -> impl Iterator<Item = Oid> {
+        self.now.into_iter().chain(self.before.iter().copied().flatten())
+    }
+}
+
+/// Commit and path by their places, what stood there in each parent, what stands there now.
+type Answer = (usize, usize, Vec<Option<Entry>>, Option<Entry>);
+
+/// What the wanted names of a folder stand for in one tree, in the order of the names.
+type Contents = HashMap<(usize, Oid), Box<[Option<Found>]>>;
+
+/// Takes the questions one level down: touches of paths that end here, and questions for the folders below.
+fn answer(
+    folders: &[Folder],
+    contents: &Contents,
+    questions: &[Question],
+    found: &mut Vec<Answer>,
+) -> Vec<Question> {
+    let mut below = Vec::new();
+    for question in questions {
+        let at = |tree: Option<Oid>, name: usize| {
+            contents.get(&(question.folder, tree?)).and_then(|names| names.get(name).copied().flatten())
+        };
+        for (name, wanted) in folders[question.folder].values().enumerate() {
+            let now = at(question.now, name);
+            let before: Vec<_> = question.before.iter().map(|tree| at(*tree, name)).collect();
+            if before.contains(&now) {
+                continue;
+            }
+            if let Some(path) = wanted.path {
+                let after = as_entry(now);
+                let before: Vec<_> = before.iter().copied().map(as_entry).collect();
+                if !before.contains(&after) && (after.is_some() || !before.is_empty()) {
+                    found.push((question.commit, path, before, after));
+                }
+            }
+            if let Some(folder) = wanted.folder {
+                let before = before.iter().copied().map(as_folder).collect();
+                below.push(Question { commit: question.commit, folder, now: as_folder(now), before });
+            }
+        }
+    }
+    below
+}
+
+fn as_entry(found: Option<Found>) -> Option<Entry> {
+    match found? {
+        Found::Entry(mode, id) => Some(Entry { mode, id: BlobId::from_bytes(id) }),
+        Found::Folder(_) => None,
+    }
+}
+
+fn as_folder(found: Option<Found>) -> Option<Oid> {
+    match found? {
+        Found::Folder(id) => Some(id),
+        Found::Entry(..) => None,
+    }
+}
+
+/// Reads each tree that a question names, once.
+fn read_folders(
+    objects: &Objects,
+    folders: &[Folder],
+    questions: &[Question],
+) -> Result<Contents, UpstreamError> {
+    let wanted: HashSet<(usize, Oid)> =
+        questions.iter().flat_map(|question| question.trees().map(|tree| (question.folder, tree))).collect();
+    let mut wanted: Vec<_> = wanted.into_iter().collect();
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (wanted.len() / FOLDERS_PER_THREAD).clamp(1, available);
+    if threads == 1 {
+        return objects.read(|reader| read_share(reader, folders, &wanted));
+    }
+    objects.read(|reader| reader.sort_by_place(&mut wanted));
+    let share = wanted.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = wanted
+            .chunks(share)
+            .map(|share| scope.spawn(|| objects.read(|reader| read_share(reader, folders, share))))
+            .collect();
+        let mut contents = Contents::with_capacity(wanted.len());
+        for thread in threads {
+            let stopped = |_| UpstreamError::Unreadable {
+                what: "the upstream's folders".to_owned(),
+                why: "a thread that read them stopped".to_owned(),
+            };
+            contents.extend(thread.join().map_err(stopped)??);
+        }
+        Ok(contents)
+    })
+}
+
+fn read_share(
+    reader: &mut Reader<'_>,
+    folders: &[Folder],
+    wanted: &[(usize, Oid)],
+) -> Result<Contents, UpstreamError> {
+    let mut contents = Contents::with_capacity(wanted.len());
+    for &(folder, tree) in wanted {
+        contents.insert((folder, tree), read_names(&folders[folder], &tree, reader.tree(&tree)?)?);
+    }
+    Ok(contents)
+}
+
+fn read_names(folder: &Folder, tree: &Oid, data: &[u8]) -> Result<Box<[Option<Found>]>, UpstreamError> {
+    let mut names: Box<[Option<Found>]> = vec![None; folder.len()].into();
+    let keys: Vec<&BString> = folder.keys().collect();
+    for line in parse_tree(data) {
+        let line = line.map_err(|why| unreadable(Kind::Tree, tree, why.to_owned()))?;
+        let Ok(index) = keys.binary_search_by(|key| key.as_bstr().cmp(line.name)) else { continue };
+        if names[index].replace(line.what).is_some() {
+            return Err(unreadable(Kind::Tree, tree, format!("it has {:?} twice", line.name)));
+        }
+    }
+    Ok(names)
+}
+
+impl Reader<'_> {
+    /// Sorts trees by where they lie, so that deltas find their bases in the cache. Those that lie in no pack
+    /// come first; one that is not here at all is found out when it is read.
+    fn sort_by_place(&mut self, trees: &mut [(usize, Oid)]) {
+        let mut buffer = Vec::new();
+        trees.sort_by_cached_key(|(folder, tree)| {
+            let place = self.location(tree, &mut buffer);
+            (place, *folder, hex(tree))
+        });
+    }
+
+    fn location(&self, tree: &Oid, buffer: &mut Vec<u8>) -> Option<(u32, u64)> {
+        let place = self.handle().location_by_oid(&gix::ObjectId::from(*tree), buffer).ok().flatten()?;
+        Some((place.pack_id, place.pack_offset))
+    }
+}

@@ -1,0 +1,234 @@
+//! The store of an upstream: where its objects are, and what they say.
+//!
+//! [`open()`] finds or fetches the objects; [`Store`] answers from them. Objects are read in this process. The git
+//! program is run for one thing only, to fetch, into a cache that is ours. A repository that somebody else made is
+//! read where it is and never written to. Nothing that an upstream contains is run: no hooks, no filters.
+
+mod ancestry;
+mod cache;
+mod environment;
+mod error;
+mod git;
+mod history;
+mod location;
+mod names;
+mod objects;
+mod open;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bstr::{BStr, BString, ByteSlice};
+use gix::objs::Kind;
+
+pub use environment::Environment;
+pub use error::{FetchFailure, StoreError};
+pub use git::Progress;
+pub use names::ResolveError;
+use objects::{Found, Objects, Oid, Reader, parse_commit, parse_tree, unreadable};
+pub use open::{Need, StoreSpec, open, variable};
+
+use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::tree::{Entry, Listing};
+use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
+
+/// Listings that are kept: base and pin of a few overlays.
+const LISTINGS: usize = 4;
+
+/// Folders in folders, at most. A tree that is deeper is somebody's attack.
+const DEPTH: usize = 1000;
+
+/// The objects of an upstream. Can be asked from several threads at once.
+pub struct Store {
+    path: PathBuf,
+    objects: Objects,
+    /// The clone that our cache borrows objects from; it knows the names.
+    clone: Option<Objects>,
+    /// The last listings by their tree, the latest last.
+    listings: Mutex<Vec<(Oid, Arc<Listing>)>>,
+}
+
+impl Store {
+    /// Opens the repository at this path: bare, with a working tree, or a linked worktree. It is only read.
+    ///
+    /// # Errors
+    /// A sentence, if there is no repository at exactly this path, or it cannot be read.
+    pub fn at(path: &Path) -> Result<Self, String> {
+        Ok(Self {
+            path: path.to_owned(),
+            objects: Objects::open(path)?,
+            clone: None,
+            listings: Mutex::default(),
+        })
+    }
+
+    /// Takes names from a clone whose objects this repository borrows.
+    fn with_names_of(mut self, clone: Store) -> Self {
+        if clone.is_shallow() {
+            self.objects.set_shallow();
+        }
+        self.clone = Some(clone.objects);
+        self
+    }
+
+    /// The repository that is read.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the history is cut off: a clone made with `--depth`.
+    #[must_use]
+    pub fn is_shallow(&self) -> bool {
+        self.objects.is_shallow()
+    }
+
+    /// Whether this commit is here. Its tree and its parents need not be.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the id is that of something else.
+    pub fn has_commit(&self, id: CommitId) -> Result<bool, UpstreamError> {
+        self.objects.read(|reader| reader.has_commit(id.as_bytes()))
+    }
+
+    /// The commit that a person means by a tag, a branch, `HEAD`, an id or the beginning of one; `None` if nothing
+    /// has that name. In a clone, `main` is what its upstream has (`origin/main`), not the clone's own branch.
+    ///
+    /// # Errors
+    /// If the name is ambiguous, stands for something else, or the store cannot be read.
+    pub fn resolve(&self, rev: &str) -> Result<Option<CommitId>, ResolveError> {
+        if let Some(clone) = &self.clone
+            && let Some(found) = names::resolve(clone, rev)?
+        {
+            return Ok(Some(found));
+        }
+        names::resolve(&self.objects, rev)
+    }
+
+    /// The upstream's main branch as the store knows it, for example `main`.
+    #[must_use]
+    pub fn default_branch(&self) -> Option<String> {
+        names::default_branch(self.clone.as_ref().unwrap_or(&self.objects))
+    }
+}
+
+impl Upstream for Store {
+    fn entry(&self, commit: CommitId, path: &UpstreamPath) -> Result<Option<Entry>, UpstreamError> {
+        self.objects.read(|reader| {
+            let mut found = Found::Folder(reader.header(commit.as_bytes())?.tree);
+            for name in path.as_bytes().split_str("/") {
+                let Found::Folder(tree) = found else { return Ok(None) };
+                match find_in_tree(&tree, reader.tree(&tree)?, name.as_bstr())? {
+                    Some(next) => found = next,
+                    None => return Ok(None),
+                }
+            }
+            Ok(match found {
+                Found::Folder(_) => None,
+                Found::Entry(mode, id) => Some(Entry { mode, id: BlobId::from_bytes(id) }),
+            })
+        })
+    }
+
+    fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
+        self.objects.read(|reader| reader.blob(id.as_bytes()))
+    }
+
+    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
+        let tree = self.objects.read(|reader| reader.header(commit.as_bytes()))?.tree;
+        if let Some((_, listing)) = self.known_listings().iter().find(|(id, _)| *id == tree) {
+            return Ok(Listing::clone(listing));
+        }
+        let listing = self.objects.read(|reader| read_listing(reader, tree))?;
+        let mut known = self.known_listings();
+        if known.len() == LISTINGS {
+            known.remove(0);
+        }
+        known.push((tree, Arc::new(listing.clone())));
+        Ok(listing)
+    }
+
+    fn commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
+        self.objects.read(|reader| {
+            let commit = parse_commit(reader.commit(id.as_bytes())?)
+                .map_err(|why| unreadable(Kind::Commit, id.as_bytes(), why.to_owned()))?;
+            Ok(Commit {
+                id,
+                parents: commit.parents.iter().copied().map(CommitId::from_bytes).collect(),
+                subject: commit.subject.to_owned(),
+                authored: commit.authored,
+                committed: commit.committed,
+            })
+        })
+    }
+
+    fn is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> Result<bool, UpstreamError> {
+        self.objects.read(|reader| ancestry::is_ancestor(reader, ancestor.as_bytes(), descendant.as_bytes()))
+    }
+
+    fn merge_base(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, UpstreamError> {
+        let base = self.objects.read(|reader| ancestry::merge_base(reader, a.as_bytes(), b.as_bytes()))?;
+        Ok(base.map(CommitId::from_bytes))
+    }
+
+    fn history(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        history::touches(&self.objects, tip, exclude, paths)
+    }
+}
+
+impl Store {
+    fn known_listings(&self) -> std::sync::MutexGuard<'_, Vec<(Oid, Arc<Listing>)>> {
+        self.listings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn find_in_tree(tree: &Oid, data: &[u8], name: &BStr) -> Result<Option<Found>, UpstreamError> {
+    for line in parse_tree(data) {
+        let line = line.map_err(|why| unreadable(Kind::Tree, tree, why.to_owned()))?;
+        if line.name == name {
+            return Ok(Some(line.what));
+        }
+    }
+    Ok(None)
+}
+
+/// All entries below a tree. A tree that git would not write (a name with `/`, a name twice) is an error.
+fn read_listing(reader: &mut Reader<'_>, top: Oid) -> Result<Listing, UpstreamError> {
+    let mut listing = Vec::new();
+    let mut folders = vec![(BString::default(), 0, top)];
+    while let Some((folder, depth, tree)) = folders.pop() {
+        let broken = |why: String| unreadable(Kind::Tree, &tree, why);
+        if depth > DEPTH {
+            return Err(broken(format!("it is more than {DEPTH} folders deep")));
+        }
+        let mut names = Vec::new();
+        for line in parse_tree(reader.tree(&tree)?) {
+            let line = line.map_err(|why| broken(why.to_owned()))?;
+            if line.name.contains(&b'/') {
+                return Err(broken(format!("it has an entry named {:?}", line.name)));
+            }
+            let mut path = folder.clone();
+            path.extend_from_slice(line.name);
+            let safe = UpstreamPath::parse(&path)
+                .map_err(|why| UpstreamError::UnsafePath { path: path.clone(), why })?;
+            match line.what {
+                Found::Entry(mode, id) => listing.push((safe, Entry { mode, id: BlobId::from_bytes(id) })),
+                Found::Folder(id) => {
+                    path.push(b'/');
+                    folders.push((path, depth + 1, id));
+                }
+            }
+            names.push(line.name);
+        }
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(broken(format!("it has {:?} twice", twice[0])));
+        }
+    }
+    Ok(listing.into_iter().collect())
+}

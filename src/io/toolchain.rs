@@ -1,0 +1,299 @@
+//! Which tools build and run here, and what makes each of them itself.
+//!
+//! Decides what is there and what is missing. Starts no program: a tool's identity is the hash of its
+//! file, a device's what the driver says about it. Missing is a value: it makes a verdict
+//! inconclusive, never right or wrong.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::hashes::Hashes;
+use super::process::Environment;
+
+/// The programs that configure and build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tools {
+    /// CMake.
+    pub cmake: PathBuf,
+    /// ninja.
+    pub ninja: PathBuf,
+}
+
+/// Something that is needed and not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What is not here.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// A compiler that CMake chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiler {
+    /// `C`, `CXX`, `CUDA` ...
+    pub language: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// CMake's name for its maker: `GNU`, `Clang`, `NVIDIA` ...
+    pub maker: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// A device on which kernels run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its name, as the driver says.
+    pub name: String,
+    /// The driver.
+    pub driver: String,
+}
+
+/// Whether this machine has what a profile requires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requirement {
+    /// Nothing special is required.
+    Nothing,
+    /// It is here.
+    Device(Device),
+    /// A tool for it is not here.
+    NoTool(Missing),
+    /// The device is not here.
+    NoDevice(Missing),
+}
+
+/// The user's environment with the project's own tool folders in front of `PATH`: where `make` puts
+/// CMake and ninja when the machine has none.
+#[must_use]
+pub fn environment(root: &Path) -> Environment {
+    let mut env = Environment::of_the_user();
+    let own = [root.join(".overlaid/tools/bin"), root.join("target/tools/bin")];
+    let own: Vec<PathBuf> = own.into_iter().filter(|folder| folder.is_dir()).collect();
+    if !own.is_empty() {
+        let users = env.get("PATH").map(ToOwned::to_owned).unwrap_or_default();
+        // What is on PATH already comes first: it is what the user means.
+        let all: Vec<PathBuf> = std::env::split_paths(&users).chain(own).collect();
+        if let Ok(joined) = std::env::join_paths(all) {
+            env.set("PATH", joined);
+        }
+    }
+    env
+}
+
+/// CMake and ninja on `PATH`.
+///
+/// # Errors
+/// The first that is not there.
+pub fn find_tools(env: &Environment) -> Result<Tools, Missing> {
+    let find = |names: &[&str], what: &str| {
+        names.iter().find_map(|name| env.find(Path::new(name))).ok_or_else(|| Missing {
+            what: format!("{what} is not on PATH"),
+            hint: format!("install it: `apt-get install {what}-build` or `pip install {what}`")
+                .replace("cmake-build", "cmake"),
+        })
+    };
+    Ok(Tools { cmake: find(&["cmake"], "cmake")?, ninja: find(&["ninja", "ninja-build"], "ninja")? })
+}
+
+/// The compilers that a configured build folder uses, from what CMake wrote there.
+#[must_use]
+pub fn compilers(build: &Path) -> Vec<Compiler> {
+    let Ok(folders) = std::fs::read_dir(build.join("CMakeFiles")) else {
+        return Vec::new();
+    };
+    let mut compilers: Vec<Compiler> = folders
+        .filter_map(Result::ok)
+        .filter(|folder| folder.file_name().to_string_lossy().starts_with(|c: char| c.is_ascii_digit()))
+        .filter_map(|folder| std::fs::read_dir(folder.path()).ok())
+        .flatten()
+        .filter_map(Result::ok)
+        .filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            let language = name.strip_prefix("CMake")?.strip_suffix("Compiler.cmake")?.to_owned();
+            parse_compiler(&language, &std::fs::read_to_string(file.path()).ok()?)
+        })
+        .collect();
+    compilers.sort_by(|a, b| a.language.cmp(&b.language));
+    compilers
+}
+
+fn parse_compiler(language: &str, text: &str) -> Option<Compiler> {
+    let value = |what: &str| {
+        let start = format!("set(CMAKE_{language}_{what} \"");
+        let line = text.lines().find_map(|line| line.strip_prefix(&start))?;
+        Some(line.split('"').next()?.to_owned())
+    };
+    Some(Compiler {
+        path: value("COMPILER")?.into(),
+        maker: value("COMPILER_ID").unwrap_or_default(),
+        version: value("COMPILER_VERSION").unwrap_or_default(),
+        language: language.to_owned(),
+    })
+}
+
+/// What makes a build here differ from one elsewhere, before anything is configured: the files of
+/// CMake and ninja, the compilers that CMake would find, and the variables that steer them.
+///
+/// # Errors
+/// If a tool's file cannot be read.
+pub fn steering(
+    tools: &Tools,
+    env: &Environment,
+    hashes: &mut Hashes,
+) -> std::io::Result<BTreeMap<String, String>> {
+    /// Variables that CMake and compilers read.
+    const VARIABLES: [&str; 24] = [
+        "ASFLAGS",
+        "CC",
+        "CCC_OVERRIDE_OPTIONS",
+        "CFLAGS",
+        "COMPILER_PATH",
+        "CPATH",
+        "CPLUS_INCLUDE_PATH",
+        "CPPFLAGS",
+        "CUDAARCHS",
+        "CUDACXX",
+        "CUDAFLAGS",
+        "CUDAHOSTCXX",
+        "CUDA_PATH",
+        "CXX",
+        "CXXFLAGS",
+        "C_INCLUDE_PATH",
+        "GCC_EXEC_PREFIX",
+        "HIPCXX",
+        "LDFLAGS",
+        "LD_LIBRARY_PATH",
+        "LD_PRELOAD",
+        "LIBRARY_PATH",
+        "NVCC_APPEND_FLAGS",
+        "NVCC_PREPEND_FLAGS",
+    ];
+    let mut steering = BTreeMap::new();
+    for (name, value) in env.iter() {
+        let name = name.to_string_lossy();
+        if VARIABLES.contains(&name.as_ref()) || name.starts_with("CMAKE_") || name.ends_with("_ROOT") {
+            steering.insert(format!("variable {name}"), value.to_string_lossy().into_owned());
+        }
+    }
+    for (name, file) in
+        [("cmake", Some(tools.cmake.clone())), ("ninja", Some(tools.ninja.clone()))].into_iter().chain(
+            ["cc", "c++", "gcc", "g++", "clang", "clang++", "nvcc", "ld", "ccache"]
+                .map(|name| (name, env.find(Path::new(name)))),
+        )
+    {
+        if let Some(file) = file {
+            steering
+                .insert(format!("program {name}"), format!("{} {}", file.display(), hashes.sha256(&file)?));
+        }
+    }
+    Ok(steering)
+}
+
+/// Whether this machine has what a profile requires.
+#[must_use]
+pub fn require(what: Option<&str>, env: &Environment) -> Requirement {
+    match what {
+        None => Requirement::Nothing,
+        Some("cuda") => require_cuda(env, Path::new("/proc/driver/nvidia")),
+        Some(other) => Requirement::NoDevice(Missing {
+            what: format!("the profile requires `{other}`, and nothing here knows how to look for that"),
+            hint: "`requires` can be \"cuda\"".to_owned(),
+        }),
+    }
+}
+
+fn require_cuda(env: &Environment, driver: &Path) -> Requirement {
+    let nvcc = match env.get("CUDACXX") {
+        Some(nvcc) => env.find(Path::new(nvcc)).filter(|file| file.is_file()),
+        None => env.find(Path::new("nvcc")).or_else(|| {
+            let usual = env.get("CUDA_PATH").map_or_else(|| PathBuf::from("/usr/local/cuda"), PathBuf::from);
+            Some(usual.join("bin/nvcc")).filter(|file| file.is_file())
+        }),
+    };
+    if nvcc.is_none() {
+        return Requirement::NoTool(Missing {
+            what: "no CUDA compiler: nvcc is not on PATH".to_owned(),
+            hint: "install the CUDA toolkit, or name its compiler in CUDACXX".to_owned(),
+        });
+    }
+    match read_device(driver) {
+        Some(device) => Requirement::Device(device),
+        None => Requirement::NoDevice(Missing {
+            what: "no CUDA device: no NVIDIA driver is loaded here".to_owned(),
+            hint: "run this on a machine with a GPU; evidence that it writes counts here, too".to_owned(),
+        }),
+    }
+}
+
+/// The first device, as the kernel module lists it.
+fn read_device(driver: &Path) -> Option<Device> {
+    let version = std::fs::read_to_string(driver.join("version")).ok()?;
+    let version = version
+        .lines()
+        .next()?
+        .split_whitespace()
+        .find(|word| word.contains('.') && word.bytes().all(|b| b.is_ascii_digit() || b == b'.'))?;
+    let mut gpus: Vec<PathBuf> = std::fs::read_dir(driver.join("gpus"))
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|gpu| gpu.path().join("information"))
+        .collect();
+    gpus.sort();
+    gpus.iter().find_map(|gpu| {
+        let text = std::fs::read_to_string(gpu).ok()?;
+        let name = text.lines().find_map(|line| line.strip_prefix("Model:"))?.trim().to_owned();
+        Some(Device { name, driver: version.to_owned() })
+    })
+}
+
+/// The processor, as the system names it.
+#[must_use]
+pub fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    name.unwrap_or(std::env::consts::ARCH).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cmake_wrote_about_a_compiler_is_read() {
+        let text = "set(CMAKE_CXX_COMPILER \"/usr/bin/c++\")\nset(CMAKE_CXX_COMPILER_ARG1 \"\")\n\
+                    set(CMAKE_CXX_COMPILER_ID \"GNU\")\nset(CMAKE_CXX_COMPILER_VERSION \"12.2.0\")\n";
+        let compiler = parse_compiler("CXX", text).unwrap();
+        assert_eq!(compiler.path, Path::new("/usr/bin/c++"));
+        assert_eq!((compiler.maker.as_str(), compiler.version.as_str()), ("GNU", "12.2.0"));
+    }
+
+    #[test]
+    fn a_machine_without_tools_or_devices_says_what_is_missing() {
+        let mut env = Environment::empty();
+        env.set("PATH", "/nowhere");
+        assert!(find_tools(&env).unwrap_err().what.starts_with("cmake"));
+        env.set("CUDACXX", "/bin/sh");
+        let Requirement::NoDevice(missing) = require_cuda(&env, Path::new("/nowhere")) else { panic!() };
+        assert!(missing.what.contains("no CUDA device"), "{missing:?}");
+        assert!(matches!(require(Some("tpu"), &env), Requirement::NoDevice(_)));
+        env.set("CUDACXX", "/nowhere/nvcc");
+        assert!(matches!(require(Some("cuda"), &env), Requirement::NoTool(_)));
+    }
+
+    #[test]
+    fn a_device_is_read_from_what_the_driver_says() {
+        let folder = std::env::temp_dir().join(format!("overlaid-device-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("gpus/0000:01:00.0")).unwrap();
+        std::fs::write(
+            folder.join("version"),
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\n",
+        )
+        .unwrap();
+        std::fs::write(folder.join("gpus/0000:01:00.0/information"), "Model: \t\t NVIDIA H200\nIRQ: 1\n")
+            .unwrap();
+        let device = read_device(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((device.name.as_str(), device.driver.as_str()), ("NVIDIA H200", "580.95.05"));
+    }
+}

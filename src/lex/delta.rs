@@ -1,0 +1,100 @@
+//! How far two texts are apart: identical < whitespace < comments < code.
+//!
+//! Decides from tokens alone. Never guesses: where one text cannot be lexed, the answer is unknown.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Language, Token, TokenKind, Unlexable, UnlexableWhy, tokens};
+use crate::id::UpstreamPath;
+
+/// An upper bound of a difference. A larger one allows more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Delta {
+    /// Equal byte for byte.
+    Identical,
+    /// Equal code and equal comments in the same order; layout differs that means nothing.
+    Whitespace,
+    /// Equal code; comments differ, and layout may.
+    Comments,
+    /// Code differs.
+    Code,
+}
+
+impl Delta {
+    /// All of them, least first.
+    pub const ALL: [Delta; 4] = [Delta::Identical, Delta::Whitespace, Delta::Comments, Delta::Code];
+
+    /// The word that a manifest uses.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Delta::Identical => "identical",
+            Delta::Whitespace => "whitespace",
+            Delta::Comments => "comments",
+            Delta::Code => "code",
+        }
+    }
+
+    /// The difference that a manifest's word stands for.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|delta| delta.as_str() == word)
+    }
+}
+
+impl fmt::Display for Delta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What is known about the difference of two texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// They differ this much and no less.
+    Known(Delta),
+    /// The language is not known, or one of the texts cannot be lexed.
+    Unknown(Unlexable),
+}
+
+impl Comparison {
+    /// Whether the difference is proven to be at most `bound`.
+    #[must_use]
+    pub fn is_at_most(self, bound: Delta) -> bool {
+        matches!(self, Comparison::Known(delta) if delta <= bound)
+    }
+}
+
+/// Compares two contents of the file at `path`. Equal bytes are identical, whatever the file is.
+#[must_use]
+pub fn compare(path: &UpstreamPath, a: &[u8], b: &[u8]) -> Comparison {
+    if a == b {
+        return Comparison::Known(Delta::Identical);
+    }
+    let Some(language) = Language::of_path(path) else {
+        return Comparison::Unknown(Unlexable { line: 0, why: UnlexableWhy::UnknownLanguage });
+    };
+    match (tokens(language, a), tokens(language, b)) {
+        (Ok(of_a), Ok(of_b)) => Comparison::Known(compare_tokens((a, &of_a), (b, &of_b))),
+        (Err(unlexable), _) | (_, Err(unlexable)) => Comparison::Unknown(unlexable),
+    }
+}
+
+fn compare_tokens((a, of_a): (&[u8], &[Token]), (b, of_b): (&[u8], &[Token])) -> Delta {
+    let same = |(x, y): (&Token, &Token)| x.kind == y.kind && x.spelling(a) == y.spelling(b);
+    if of_a.len() == of_b.len() && of_a.iter().zip(of_b).all(same) {
+        return Delta::Whitespace;
+    }
+    let mut code_of_a = of_a.iter().filter(|token| token.kind != TokenKind::Comment);
+    let mut code_of_b = of_b.iter().filter(|token| token.kind != TokenKind::Comment);
+    loop {
+        match (code_of_a.next(), code_of_b.next()) {
+            (None, None) => return Delta::Comments,
+            (Some(x), Some(y)) if same((x, y)) => {}
+            _ => return Delta::Code,
+        }
+    }
+}

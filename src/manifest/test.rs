@@ -1,0 +1,165 @@
+//! `[[test]]`: a kernel test.
+
+use std::time::Duration;
+
+use super::problems::Problems;
+use super::profile::refuse_option;
+use super::table::{Table, listed};
+use super::typed::report_wrong;
+use super::value::{DURATION, GLOB, Kind, NAME, PROJECT, WORD, Wrong, choice};
+use super::{Format, Located, Sanitizer, Test};
+use crate::diagnostic::{Diagnostic, quoted};
+
+/// What stands in a command for something that is known later.
+const PLACEHOLDERS: [&str; 2] = ["{build}", "{tree}"];
+/// More runs than this are a slip of the key.
+const MOST_REPEATS: i64 = 10_000;
+
+const FORMAT: Kind<Format> = Kind {
+    expected: "a format",
+    plural: "formats",
+    example: "\"jsonl\"",
+    parse: |text| choice(text, &[("jsonl", Format::Jsonl), ("junit", Format::Junit), ("exit", Format::Exit)]),
+};
+
+const SANITIZER: Kind<Sanitizer> = Kind {
+    expected: "a sanitizer",
+    plural: "sanitizers",
+    example: "[\"memcheck\"]",
+    parse: |text| {
+        choice(
+            text,
+            &[
+                ("memcheck", Sanitizer::Memcheck),
+                ("racecheck", Sanitizer::Racecheck),
+                ("initcheck", Sanitizer::Initcheck),
+                ("synccheck", Sanitizer::Synccheck),
+                ("address", Sanitizer::Address),
+                ("undefined", Sanitizer::Undefined),
+            ],
+        )
+    },
+};
+
+/// Reads one `[[test]]`.
+pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Test> {
+    let name = table.need("name", &NAME, problems);
+    if let Some(name) = &name {
+        table.title = format!("test `{}`", name.as_str());
+    }
+    let project = table.one("project", &PROJECT, problems);
+    let target = table.one("target", &WORD, problems);
+    if let Some(target) = &target {
+        refuse_option(&format!("`target` of {}", table.title), target, problems);
+    }
+    if table.key_span("project").is_none() && table.key_span("target").is_none() {
+        let place = problems.place(table.name_span(), "what is built for it?");
+        problems.report_absent(
+            Diagnostic::error("missing-key", format!("{} has neither `project` nor `target`", table.title))
+                .at(place)
+                .note("`project` is a CMake project of ours, `target` one of its targets, or one of the upstream's")
+                .hint("add target = \"...\", and project = \"...\" if the upstream does not have it"),
+        );
+    }
+    let command = table.list("command", &WORD, problems);
+    match &command {
+        None => table.report_missing(
+            "command",
+            "[\"{build}/some_test\"]",
+            "a program and its arguments",
+            problems,
+        ),
+        Some(words) => words.iter().for_each(|word| check_placeholders(&table.title, word, problems)),
+    }
+    let sources = table.set("sources", &GLOB, problems);
+    let profiles = table.set("profiles", &NAME, problems);
+    let format = table.one("format", &FORMAT, problems);
+    let repeats = repeats(&mut table, problems);
+    let sanitizers = table.set("sanitizers", &SANITIZER, problems);
+    let timeout = table.one("timeout", &DURATION, problems);
+    let guard = table.flag("guard", problems);
+    let min_gain = min_gain(&mut table, problems);
+    let span = table.span.clone();
+    table.finish(problems);
+
+    Some(Test {
+        name: name?,
+        span,
+        project,
+        target,
+        command: command.unwrap_or_default(),
+        sources,
+        profiles,
+        format: format.map_or(Format::Jsonl, |format| format.value),
+        repeats,
+        sanitizers,
+        timeout: timeout.map_or(Duration::from_secs(120), |timeout| timeout.value),
+        guard: guard.is_some_and(|guard| guard.value),
+        min_gain,
+    })
+}
+
+fn repeats(table: &mut Table<'_>, problems: &mut Problems) -> u32 {
+    const DEFAULT: u32 = 3;
+    let Some(written) = table.count("repeats", problems) else { return DEFAULT };
+    match u32::try_from(written.value) {
+        Ok(repeats) if (1..=MOST_REPEATS).contains(&written.value) => repeats,
+        _ => {
+            let wrong = Wrong::new(
+                "bad-value",
+                format!("is {}", written.value),
+                format!("expected a number from 1 to {MOST_REPEATS}"),
+            );
+            report_wrong(&format!("`repeats` of {}", table.title), wrong, written.span, problems);
+            DEFAULT
+        }
+    }
+}
+
+fn min_gain(table: &mut Table<'_>, problems: &mut Problems) -> f64 {
+    const DEFAULT: f64 = 0.05;
+    let Some(written) = table.number("min-gain", problems) else { return DEFAULT };
+    if (0.0..1.0).contains(&written.value) {
+        return written.value;
+    }
+    let what = format!("`min-gain` of {}", table.title);
+    let wrong =
+        Wrong::new("bad-value", "is not a share", "expected a number from 0 up to, but not including, 1");
+    let wrong = if (1.0..100.0).contains(&written.value) {
+        wrong.hint(format!("for {} per cent write {}", written.value, written.value / 100.0))
+    } else {
+        wrong.note("a share of the figure: 0.05 is 5 per cent")
+    };
+    report_wrong(&what, wrong, written.span, problems);
+    DEFAULT
+}
+
+fn check_placeholders(title: &str, word: &Located<String>, problems: &mut Problems) {
+    for found in placeholders(word) {
+        if !PLACEHOLDERS.contains(&found) {
+            let wrong = Wrong::new(
+                "unknown-word",
+                format!("has {}, which stands for nothing", quoted(found)),
+                format!("known here: {}", listed(&PLACEHOLDERS)),
+            );
+            let wrong = match super::problems::closest(found, PLACEHOLDERS) {
+                Some(meant) => wrong.hint(format!("did you mean `{meant}`?")),
+                None => {
+                    wrong.note("other values are in the environment: OVERLAID_SEED, OVERLAID_RESULTS, ...")
+                }
+            };
+            report_wrong(&format!("`command` of {title}"), wrong, word.span.clone(), problems);
+        }
+    }
+}
+
+/// The words in braces: `{build}` in `{build}/norm`. Braces around anything else are left alone, as in JSON.
+fn placeholders(word: &str) -> impl Iterator<Item = &str> {
+    word.match_indices('{').filter_map(|(start, _)| {
+        let end = start + word[start..].find('}')?;
+        let inside = &word[start + 1..end];
+        let is_word =
+            !inside.is_empty() && inside.bytes().all(|b| b.is_ascii_alphabetic() || b"-_".contains(&b));
+        is_word.then(|| &word[start..=end])
+    })
+}

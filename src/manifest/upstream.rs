@@ -1,0 +1,141 @@
+//! `[upstream]`, and `[locations]` beside it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::problems::Problems;
+use super::table::Table;
+use super::value::{BRANCH, CAPTURE, COMMIT, NAME, PATH, UPSTREAM_PATH, URL};
+use super::{AlsoPinned, Located, Locations, Remote, Submodule, UpstreamTable};
+use crate::diagnostic::{Diagnostic, quoted};
+
+/// Reads `[upstream]`. The remotes are returned even if the rest of the table is wrong.
+pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> (Option<UpstreamTable>, Vec<Remote>) {
+    let name = table.need("name", &NAME, problems);
+    let url = table.need("url", &URL, problems);
+    let pin = table.need("pin", &COMMIT, problems);
+    let branch = table.one("branch", &BRANCH, problems);
+    let tree = table.one("tree", &PATH, problems);
+    let also_pinned: Vec<AlsoPinned> = {
+        let tables = table.tables("upstream.also-pinned", problems);
+        tables.into_iter().filter_map(|table| also_pinned_place(table, problems)).collect()
+    };
+    let remotes: Vec<Remote> = {
+        let tables = table.tables("upstream.remote", problems);
+        tables.into_iter().filter_map(|table| remote(table, problems)).collect()
+    };
+    let submodules: Vec<Submodule> = {
+        let tables = table.tables("upstream.submodule", problems);
+        tables.into_iter().filter_map(|table| submodule(table, problems)).collect()
+    };
+    table.finish(problems);
+
+    unique("remote", remotes.iter().map(|remote| (remote.name.to_string(), &remote.name.span)), problems);
+    unique(
+        "submodule",
+        submodules.iter().map(|submodule| (submodule.path.as_bytes().to_string(), &submodule.path.span)),
+        problems,
+    );
+    let table = match (name, url, pin) {
+        (Some(name), Some(url), Some(pin)) => Some(UpstreamTable {
+            name,
+            url,
+            pin,
+            branch,
+            tree,
+            also_pinned,
+            remotes: remotes.clone(),
+            submodules,
+        }),
+        _ => None,
+    };
+    (table, remotes)
+}
+
+fn also_pinned_place(mut table: Table<'_>, problems: &mut Problems) -> Option<AlsoPinned> {
+    let file = table.need("file", &PATH, problems);
+    let regex = table.need("regex", &CAPTURE, problems);
+    table.finish(problems);
+    Some(AlsoPinned { file: file?, regex: regex? })
+}
+
+fn remote(mut table: Table<'_>, problems: &mut Problems) -> Option<Remote> {
+    let name = table.need("name", &NAME, problems);
+    let url = table.need("url", &URL, problems);
+    table.finish(problems);
+    Some(Remote { name: name?, url: url? })
+}
+
+fn submodule(mut table: Table<'_>, problems: &mut Problems) -> Option<Submodule> {
+    let path = table.need("path", &UPSTREAM_PATH, problems);
+    let url = table.need("url", &URL, problems);
+    table.finish(problems);
+    Some(Submodule { path: path?, url: url? })
+}
+
+/// Reads `[locations]`.
+pub(super) fn read_locations(mut table: Table<'_>, problems: &mut Problems) -> Locations {
+    let locations = Locations {
+        overlays: table.one("overlays", &PATH, problems),
+        docs: table.one("docs", &PATH, problems),
+        templates: table.one("templates", &PATH, problems),
+    };
+    table.finish(problems);
+    locations
+}
+
+/// No two things of one sort have the same name.
+pub(super) fn unique<'a>(
+    sort: &str,
+    names: impl IntoIterator<Item = (String, &'a Range<usize>)>,
+    problems: &mut Problems,
+) {
+    let mut seen: BTreeMap<String, &Range<usize>> = BTreeMap::new();
+    for (name, span) in names {
+        match seen.get(&name) {
+            Some(first) => {
+                let again = problems.place(span.clone(), "the name is taken");
+                let first = problems.place((*first).clone(), "first here");
+                let message = format!("two {sort}s are called {}", quoted(&name));
+                problems.report(
+                    Diagnostic::error("duplicate", message)
+                        .at(again)
+                        .and(first)
+                        .hint("give one of them another name"),
+                );
+            }
+            None => {
+                seen.insert(name, span);
+            }
+        }
+    }
+}
+
+/// The tree is not where our own files are: making the tree would mix them up.
+pub(super) fn check_tree(upstream: &UpstreamTable, locations: &Locations, problems: &mut Problems) {
+    let Some(Located { value: tree, span }) = &upstream.tree else { return };
+    let folder = |set: &Option<Located<PathBuf>>, default: PathBuf| {
+        set.as_ref().map_or(default, |located| located.value.clone())
+    };
+    let ours = [
+        (
+            "the overlay files",
+            folder(&locations.overlays, Path::new("overlays").join(upstream.name.as_str())),
+        ),
+        ("the reports", folder(&locations.docs, PathBuf::from("docs/upstream"))),
+        ("the templates", folder(&locations.templates, PathBuf::from("templates"))),
+    ];
+    for (what, folder) in ours {
+        if tree.starts_with(&folder) || folder.starts_with(tree) {
+            let folder = quoted(&folder.to_string_lossy());
+            let place = problems.place(span.clone(), format!("{what} are in {folder}"));
+            problems.report(
+                Diagnostic::error("bad-path", format!("the tree and {what} are in one folder"))
+                    .at(place)
+                    .note("the tree is made and changed by this program; nothing else should be in it")
+                    .hint(format!("leave `tree` away; then it is `.overlaid/{}`", upstream.name.as_str())),
+            );
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! `GIT binary patch`: base 85, deflate, and git's deltas.
+//!
+//! A binary part is one or two blocks, forward and reverse. A block is `literal N` or `delta N`, lines of a length
+//! letter and base-85 text, and an empty line. The text is a zlib stream that inflates to N bytes.
+
+use zlib_rs::{DeflateConfig, InflateConfig, ReturnCode, compress_bound, compress_slice, decompress_slice};
+
+use super::error::{ParseError, ParseErrorWhy};
+use super::parse::Cursor;
+
+/// How a content is made by a binary part.
+#[derive(Clone, PartialEq, Eq)]
+pub enum BinaryData {
+    /// The whole content.
+    Literal(Vec<u8>),
+    /// Copies out of the content before, and insertions; git's pack delta format.
+    Delta(Vec<u8>),
+}
+
+impl std::fmt::Debug for BinaryData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Literal(bytes) => write!(f, "literal of {} bytes", bytes.len()),
+            Self::Delta(bytes) => write!(f, "delta of {} bytes", bytes.len()),
+        }
+    }
+}
+
+impl BinaryData {
+    /// The content that this makes of `before`; `None` if a delta does not fit it.
+    pub(super) fn apply(&self, before: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Literal(bytes) => Some(bytes.clone()),
+            Self::Delta(delta) => apply_delta(before, delta),
+        }
+    }
+}
+
+/// The alphabet of git's base 85, by value.
+const ALPHABET: &[u8; 85] =
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+
+/// Bytes on a full line.
+const LINE: usize = 52;
+
+/// The value of each character, 255 for those that are none.
+const VALUES: [u8; 256] = {
+    let mut values = [255; 256];
+    let mut value = 0;
+    while value < ALPHABET.len() {
+        values[ALPHABET[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
+/// Reads both blocks.
+pub(super) fn parse_binary(cursor: &mut Cursor) -> Result<(BinaryData, Option<BinaryData>), ParseError> {
+    let corrupt = |cursor: &Cursor| cursor.error(ParseErrorWhy::BinaryCorrupt);
+    let forward = parse_block(cursor)?.ok_or_else(|| corrupt(cursor))?;
+    let reverse = parse_block(cursor)?;
+    Ok((forward, reverse))
+}
+
+/// Reads a block; `None` if there is none at the cursor.
+fn parse_block(cursor: &mut Cursor) -> Result<Option<BinaryData>, ParseError> {
+    let line = cursor.line().trim_ascii_end();
+    let (is_delta, size) = if let Some(size) = line.strip_prefix(b"literal ") {
+        (false, size)
+    } else if let Some(size) = line.strip_prefix(b"delta ") {
+        (true, size)
+    } else {
+        return Ok(None);
+    };
+    let start = cursor.error(ParseErrorWhy::BinaryCorrupt);
+    let size =
+        std::str::from_utf8(size).ok().and_then(|size| size.parse().ok()).ok_or_else(|| start.clone())?;
+    cursor.advance();
+    let mut deflated = Vec::new();
+    while !cursor.line().trim_ascii_end().is_empty() {
+        decode_line(cursor.line().trim_ascii_end(), &mut deflated)
+            .ok_or_else(|| cursor.error(ParseErrorWhy::BinaryCorrupt))?;
+        cursor.advance();
+    }
+    if cursor.line().is_empty() {
+        // The empty line that ends a block is missing: the patch is cut off.
+        return Err(cursor.error(ParseErrorWhy::BinaryCorrupt));
+    }
+    cursor.advance();
+    let data = inflate(&deflated, size).ok_or(start)?;
+    Ok(Some(if is_delta { BinaryData::Delta(data) } else { BinaryData::Literal(data) }))
+}
+
+fn decode_line(line: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
+    let (&length, text) = line.split_first()?;
+    let length = match length {
+        b'A'..=b'Z' => usize::from(length - b'A') + 1,
+        b'a'..=b'z' => usize::from(length - b'a') + 27,
+        _ => return None,
+    };
+    if text.len() % 5 != 0 || text.len() / 5 != length.div_ceil(4) {
+        return None;
+    }
+    let end = bytes.len() + length;
+    for group in text.chunks_exact(5) {
+        let word = group.iter().try_fold(0_u64, |word, &character| {
+            let value = VALUES[usize::from(character)];
+            (value != 255).then_some(word * 85 + u64::from(value))
+        })?;
+        bytes.extend(u32::try_from(word).ok()?.to_be_bytes());
+    }
+    bytes.truncate(end);
+    Some(())
+}
+
+/// Inflates to exactly `size` bytes.
+fn inflate(deflated: &[u8], size: usize) -> Option<Vec<u8>> {
+    // Deflate makes at most 1032 bytes of one: a size beyond that is a lie, and need not be allocated.
+    if size > deflated.len().saturating_mul(1040) {
+        return None;
+    }
+    let mut bytes = vec![0; size];
+    let (inflated, code) = decompress_slice(&mut bytes, deflated, InflateConfig::default());
+    let whole = inflated.len() == size && code == ReturnCode::Ok;
+    whole.then_some(bytes)
+}
+
+/// Writes a `literal` block, with the empty line at its end.
+pub(super) fn render_literal(bytes: &[u8], patch: &mut Vec<u8>) {
+    patch.extend(format!("literal {}\n", bytes.len()).bytes());
+    let mut buffer = vec![0; compress_bound(bytes.len()).max(64)];
+    let (deflated, _) = compress_slice(&mut buffer, bytes, DeflateConfig::default());
+    for line in deflated.chunks(LINE) {
+        let length = line.len() as u8;
+        patch.push(if length <= 26 { b'A' + length - 1 } else { b'a' + length - 27 });
+        for group in line.chunks(4) {
+            let mut word = [0; 4];
+            word[..group.len()].copy_from_slice(group);
+            let mut word = u32::from_be_bytes(word) as usize;
+            let mut text = [0; 5];
+            for character in text.iter_mut().rev() {
+                *character = ALPHABET[word % 85];
+                word /= 85;
+            }
+            patch.extend(text);
+        }
+        patch.push(b'\n');
+    }
+    patch.push(b'\n');
+}
+
+/// Applies a delta of git's pack format: both sizes, then copies and insertions.
+fn apply_delta(before: &[u8], delta: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = delta;
+    if read_size(&mut rest)? != before.len() {
+        return None;
+    }
+    let size = read_size(&mut rest)?;
+    let mut after = Vec::new();
+    while let Some((&command, tail)) = rest.split_first() {
+        rest = tail;
+        if command & 0x80 != 0 {
+            let offset = read_parts(&mut rest, command & 0x0f)?;
+            let length = match read_parts(&mut rest, (command >> 4) & 0x07)? {
+                0 => 0x10000,
+                length => length,
+            };
+            after.extend(before.get(offset..offset.checked_add(length)?)?);
+        } else {
+            let inserted;
+            (inserted, rest) = rest.split_at_checked(usize::from(command)).filter(|_| command != 0)?;
+            after.extend(inserted);
+        }
+        // A delta of a few bytes can copy without end.
+        if after.len() > size {
+            return None;
+        }
+    }
+    (after.len() == size).then_some(after)
+}
+
+/// Seven bits a byte, lowest first; the top bit says that more follow.
+fn read_size(rest: &mut &[u8]) -> Option<usize> {
+    let (mut size, mut shift) = (0_usize, 0);
+    loop {
+        let (&byte, tail) = rest.split_first()?;
+        *rest = tail;
+        if shift > 56 {
+            return None;
+        }
+        size |= usize::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            return Some(size);
+        }
+    }
+}
+
+/// The bytes of a number that are not zero, lowest first; `present` has a bit for each.
+fn read_parts(rest: &mut &[u8], present: u8) -> Option<usize> {
+    let mut number = 0;
+    for part in 0..4 {
+        if present & (1 << part) != 0 {
+            let (&byte, tail) = rest.split_first()?;
+            *rest = tail;
+            number |= usize::from(byte) << (8 * part);
+        }
+    }
+    Some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_what_its_length_says() {
+        let mut bytes = Vec::new();
+        assert_eq!(decode_line(b"A00000", &mut bytes), Some(()));
+        assert_eq!(bytes, [0]);
+        for damaged in [&b"A0000"[..], b"E00000", b"A0000000000", b"A~~~~~", b"A\"0000", b"0", b""] {
+            assert_eq!(decode_line(damaged, &mut Vec::new()), None, "{damaged:?}");
+        }
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_true_is_not_allocated() {
+        assert_eq!(inflate(&[0; 8], usize::MAX), None);
+    }
+
+    #[test]
+    fn a_delta_fits_one_content_only() {
+        // Copies bytes 1..3 of four, then inserts "xy".
+        let delta = [4, 4, 0x80 | 0x01 | 0x10, 1, 2, 2, b'x', b'y'];
+        assert_eq!(apply_delta(b"abcd", &delta).as_deref(), Some(&b"bcxy"[..]));
+        assert_eq!(apply_delta(b"abc", &delta), None);
+        assert_eq!(apply_delta(b"abcd", &delta[..7]), None);
+        assert_eq!(apply_delta(b"abcd", &[4, 4, 0]), None);
+        let beyond = [4, 4, 0x80 | 0x01 | 0x10, 3, 4];
+        assert_eq!(apply_delta(b"abcd", &beyond), None);
+    }
+}

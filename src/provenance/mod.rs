@@ -1,0 +1,222 @@
+//! What an overlay is, measured against the upstream's history.
+//!
+//! For every path: B is upstream's content at the base, P at the pin, O what the tree gets from the overlay.
+//! "Absent" is a value too. Contents are compared by bytes, then by tokens without comments. A state is given
+//! only when it is proven; `unknown` says what is missing. Reads git objects only, never a checkout.
+//! Patch ids and "it applies in reverse" prove nothing and are not used.
+
+mod inspect;
+mod rename;
+mod state;
+mod undo;
+
+use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
+use crate::lex::Delta;
+use crate::merge::Conflict;
+use crate::upstream::Commit;
+
+pub use inspect::{inspect, pull_request_number};
+pub use rename::similarity;
+
+/// The state of an overlay on a path. The order is that of the design's table: the worst comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// Not enough is there to tell.
+    Unknown,
+    /// The path was at the base and is not at the pin; its content went to another path.
+    Renamed,
+    /// The path was at the base and is not at the pin.
+    Gone,
+    /// O equals P in bytes or tokens: the overlay changes nothing, or comments only.
+    Redundant,
+    /// Absent at the base; upstream has the path by now, with other content.
+    Collides,
+    /// Absent at the base, and upstream still does not have it.
+    New,
+    /// Whole content that equals what upstream had at the base or before: it takes upstream back.
+    Rollback,
+    /// O equals an upstream content that is newer than the pin's.
+    Backport,
+    /// Upstream has all that the overlay adds.
+    Absorbed,
+    /// Upstream moved, and the change does not fit any more.
+    StaleConflict,
+    /// Upstream moved, and the change still fits.
+    StaleClean,
+    /// Upstream did not move on this path.
+    Fresh,
+}
+
+impl State {
+    /// The word of the manual and of `--json`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Unknown => "unknown",
+            State::Renamed => "renamed",
+            State::Gone => "gone",
+            State::Redundant => "redundant",
+            State::Collides => "collides",
+            State::New => "new",
+            State::Rollback => "rollback",
+            State::Backport => "backport",
+            State::Absorbed => "absorbed",
+            State::StaleConflict => "stale-conflict",
+            State::StaleClean => "stale-clean",
+            State::Fresh => "fresh",
+        }
+    }
+
+    /// All states, in the order of the table.
+    pub const ALL: [State; 12] = [
+        State::Unknown,
+        State::Renamed,
+        State::Gone,
+        State::Redundant,
+        State::Collides,
+        State::New,
+        State::Rollback,
+        State::Backport,
+        State::Absorbed,
+        State::StaleConflict,
+        State::StaleClean,
+        State::Fresh,
+    ];
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What is known of an overlay on one path.
+#[derive(Debug, Clone)]
+pub struct PathReport {
+    /// The path.
+    pub path: UpstreamPath,
+    /// The state.
+    pub state: State,
+    /// Why it is that state: a sentence.
+    pub why: String,
+    /// Upstream commits between base and pin that whole content takes out again, oldest first.
+    pub undoes: Vec<Commit>,
+    /// Upstream commits between base and pin whose changes the overlay's content has, oldest first.
+    pub included: Vec<Commit>,
+    /// The commits between base and pin that touch the path, whatever the kind of overlay, oldest first.
+    pub moved_by: Vec<CommitId>,
+    /// Where the path went, and how much of its content, in percent.
+    pub to: Option<(UpstreamPath, u8)>,
+    /// The commit that renamed, removed or added it, or whose content O equals.
+    pub by: Option<Commit>,
+    /// Other things to know.
+    pub notes: Vec<Note>,
+    /// The overlay's change against the base; `None` if it cannot be told.
+    pub delta: Option<Delta>,
+    /// Lines that the overlay adds to the base's content and removes from it; `None` if it cannot be told.
+    pub against_base: Option<(usize, usize)>,
+    /// The same against the pin's content: what building with it changes.
+    pub against_pin: Option<(usize, usize)>,
+    /// The contents that were compared: base, pin, overlay.
+    pub blobs: Blobs,
+}
+
+/// The names of the contents that were compared; `None`: absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Blobs {
+    /// At the base.
+    pub base: Option<BlobId>,
+    /// At the pin.
+    pub pin: Option<BlobId>,
+    /// From the overlay.
+    pub overlay: Option<BlobId>,
+}
+
+/// Something to know beside the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// The pin is older than the base.
+    Ahead,
+    /// Base and pin have only this commit in common; `None`: nothing.
+    Diverged(Option<CommitId>),
+    /// The content cannot be split into tokens, so bytes decided.
+    NotLexed(String),
+    /// Where the merge collides.
+    Conflict(Conflict),
+}
+
+impl Note {
+    /// The stable code of `--json`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Note::Ahead => "ahead",
+            Note::Diverged(_) => "diverged",
+            Note::NotLexed(_) => "not-lexed",
+            Note::Conflict(_) => "conflict",
+        }
+    }
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Note::Ahead => f.write_str("the pin is older than the base"),
+            Note::Diverged(Some(common)) => {
+                write!(f, "base and pin stand on different branches; they have {} in common", common.short())
+            }
+            Note::Diverged(None) => f.write_str("base and pin have no history in common"),
+            Note::NotLexed(why) => write!(f, "compared by bytes only: {why}"),
+            Note::Conflict(conflict) => write!(f, "the merge does not fit: {conflict}"),
+        }
+    }
+}
+
+/// What is known of an overlay.
+#[derive(Debug, Clone)]
+pub struct OverlayReport {
+    /// The overlay.
+    pub name: OverlayName,
+    /// The worst state of its paths.
+    pub state: State,
+    /// Its paths.
+    pub paths: Vec<PathReport>,
+    /// Why it is `unknown` as a whole, if no path could be looked at.
+    pub why: Option<String>,
+}
+
+impl OverlayReport {
+    /// Puts the states of the paths together: the worst in the table's order, but `redundant` and
+    /// `absorbed` only if all paths are one of these.
+    #[must_use]
+    pub fn new(name: OverlayName, paths: Vec<PathReport>) -> Self {
+        let is_done = |state: &State| matches!(state, State::Redundant | State::Absorbed);
+        let states = || paths.iter().map(|path| path.state);
+        let state = match states().filter(|state| !is_done(state)).min() {
+            Some(worst) => worst,
+            // All redundant: redundant. Some of them absorbed: upstream has it all, so absorbed.
+            None => states().max().unwrap_or(State::Unknown),
+        };
+        let why = paths.is_empty().then(|| "it changes no path".to_owned());
+        Self { name, state, paths, why }
+    }
+
+    /// An overlay of which nothing could be found out.
+    #[must_use]
+    pub fn unknown(name: OverlayName, why: String) -> Self {
+        Self { name, state: State::Unknown, paths: Vec::new(), why: Some(why) }
+    }
+
+    /// The commits that the overlay undoes on any path, oldest first, each once.
+    #[must_use]
+    pub fn undoes(&self) -> Vec<&Commit> {
+        let mut commits: Vec<&Commit> = Vec::new();
+        for commit in self.paths.iter().flat_map(|path| &path.undoes) {
+            if !commits.iter().any(|known| known.id == commit.id) {
+                commits.push(commit);
+            }
+        }
+        commits.sort_by_key(|commit| commit.committed);
+        commits
+    }
+}

@@ -1,0 +1,244 @@
+//! The decision: the state of one path, from contents that are already read.
+
+use crate::id::{BlobId, UpstreamPath};
+use crate::lex::{self, Comparison, Delta};
+use crate::merge::{Conflict, Labels, Merged, Style, merge};
+use crate::tree::Content;
+
+use super::{Note, State};
+
+/// What an overlay makes of a path.
+#[derive(Debug, Clone)]
+pub(super) enum Ours<'a> {
+    /// The overlay names the whole content; `None`: the path goes away.
+    Whole(Option<&'a Content>),
+    /// The overlay is a change.
+    Change {
+        /// What the change makes of the base; `Err`: it does not apply there, and why.
+        on_base: Result<Option<&'a Content>, String>,
+        /// What it makes of the pin; `Err`: it does not apply there, and why.
+        on_pin: Result<Option<&'a Content>, String>,
+    },
+}
+
+/// What is known of a path before the decision.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) path: &'a UpstreamPath,
+    /// Upstream's content at the base.
+    pub(super) base: Option<&'a Content>,
+    /// Upstream's content at the pin.
+    pub(super) pin: Option<&'a Content>,
+    pub(super) ours: Ours<'a>,
+    /// Contents that upstream had before the base.
+    pub(super) older: &'a [BlobId],
+    /// Contents that upstream has after the pin.
+    pub(super) newer: &'a [BlobId],
+}
+
+/// The decision.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Decided {
+    pub(super) state: State,
+    pub(super) why: String,
+    pub(super) notes: Vec<Note>,
+}
+
+impl Decided {
+    fn new(state: State, why: impl Into<String>) -> Self {
+        Self { state, why: why.into(), notes: Vec::new() }
+    }
+}
+
+/// Whether two contents do the same: equal in bytes, or token by token without comments.
+pub(super) fn does_the_same(path: &UpstreamPath, a: Option<&Content>, b: Option<&Content>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => {
+            a.mode == b.mode
+                && (a.bytes == b.bytes
+                    || matches!(lex::compare(path, &a.bytes, &b.bytes),
+                        Comparison::Known(delta) if delta <= Delta::Comments))
+        }
+        _ => false,
+    }
+}
+
+/// The state of a path: the first row of the design's table that holds.
+pub(super) fn decide(facts: &Facts<'_>) -> Decided {
+    let same = |a, b| does_the_same(facts.path, a, b);
+    let (base, pin) = (facts.base, facts.pin);
+    let (at_pin, on_base, failed) = match &facts.ours {
+        Ours::Whole(content) => (Some(*content), Ok(*content), None),
+        Ours::Change { on_base, on_pin } => {
+            (on_pin.as_ref().ok().copied(), on_base.clone(), on_pin.as_ref().err())
+        }
+    };
+    // A path that the overlay takes away and upstream took away, too, is done.
+    let both_absent = at_pin == Some(None) && pin.is_none();
+    if base.is_some() && pin.is_none() && !both_absent {
+        return Decided::new(State::Gone, "upstream had the path at the base and has it no more at the pin");
+    }
+    if let Some(ours) = at_pin
+        && same(ours, pin)
+    {
+        let why = match (ours, pin) {
+            (Some(ours), Some(pin)) if ours != pin => "it differs from upstream at the pin in comments only",
+            (None, None) => "upstream does not have the path at the pin either",
+            _ => "it is what upstream has at the pin",
+        };
+        return Decided::new(State::Redundant, why);
+    }
+    if base.is_none() {
+        return match pin {
+            Some(_) => {
+                Decided::new(State::Collides, "it was new at the base; upstream has another one by now")
+            }
+            None => Decided::new(State::New, "upstream has no such path, neither at the base nor at the pin"),
+        };
+    }
+    if let Ours::Whole(Some(ours)) = &facts.ours {
+        let id = BlobId::of(&ours.bytes);
+        if base != pin && same(Some(ours), base) {
+            let why = "it is what upstream had at the base";
+            return Decided::new(State::Rollback, why);
+        }
+        if facts.older.contains(&id) {
+            let why = "it is what upstream had before the base";
+            return Decided::new(State::Rollback, why);
+        }
+        if facts.newer.contains(&id) {
+            return Decided::new(State::Backport, "it is what upstream has after the pin");
+        }
+    }
+    stale_or_fresh(facts, on_base, failed)
+}
+
+fn stale_or_fresh(
+    facts: &Facts<'_>,
+    on_base: Result<Option<&Content>, String>,
+    failed: Option<&String>,
+) -> Decided {
+    let (base, pin) = (facts.base, facts.pin);
+    let conflict = |why: &str, notes| Decided { state: State::StaleConflict, why: why.to_owned(), notes };
+    let ours = match on_base {
+        Ok(ours) => ours,
+        // A change that never fitted its base: all that can be told is whether it applies at the pin.
+        Err(why) => {
+            return match failed {
+                Some(_) => conflict(&format!("it applies neither at its base nor at the pin: {why}"), vec![]),
+                None => Decided::new(State::Unknown, format!("it does not apply at its base: {why}")),
+            };
+        }
+    };
+    let labels = Labels { base: "base", ours: "overlay", theirs: "upstream" };
+    let merged = merge(base, ours, pin, Style::Merge, labels);
+    if base != pin
+        && let Merged::Clean(merged) = &merged
+        && merged.as_ref() == pin
+        && !does_the_same(facts.path, ours, base)
+    {
+        return Decided::new(State::Absorbed, "upstream has by now all that it adds");
+    }
+    if base == pin {
+        return match failed {
+            Some(why) => conflict(&format!("it does not apply at the pin: {why}"), vec![]),
+            None => Decided::new(State::Fresh, "upstream did not change the path between base and pin"),
+        };
+    }
+    match (failed, merged) {
+        (Some(why), _) => {
+            conflict(&format!("upstream changed the path, and it no longer applies: {why}"), vec![])
+        }
+        (None, Merged::Conflict(found)) if matches!(facts.ours, Ours::Whole(_)) => {
+            let why = format!("upstream changed the path, and the merge does not fit: {found}");
+            conflict(&why, vec![Note::Conflict(without_text(found))])
+        }
+        (None, _) => Decided::new(State::StaleClean, "upstream changed the path; the change still fits"),
+    }
+}
+
+/// A note needs no copy of the file.
+fn without_text(conflict: Conflict) -> Conflict {
+    match conflict {
+        Conflict::Text { places, .. } => Conflict::Text { marked: Vec::new(), places },
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> Content {
+        Content::file(text.as_bytes())
+    }
+
+    fn state(base: Option<&str>, ours: Option<&str>, pin: Option<&str>, older: &[&str]) -> State {
+        let [base, ours, pin] = [base, ours, pin].map(|text| text.map(file));
+        let older: Vec<BlobId> = older.iter().map(|text| BlobId::of(text.as_bytes())).collect();
+        decide(&Facts {
+            path: &UpstreamPath::parse("k.cu").unwrap(),
+            base: base.as_ref(),
+            pin: pin.as_ref(),
+            ours: Ours::Whole(ours.as_ref()),
+            older: &older,
+            newer: &[],
+        })
+        .state
+    }
+
+    const ONE: &str = "int a;\nint b;\nint c;\nint d;\nint e;\n";
+    const TWO: &str = "int a;\nint b;\nint c;\nint d;\nint E;\n";
+
+    #[test]
+    fn whole_content_has_the_state_of_the_table() {
+        let delta = "int A;\nint b;\nint c;\nint d;\nint e;\n";
+        let clash = "int a;\nint b;\nint c;\nint d;\nint x;\n";
+        let comment = format!("// ours\n{TWO}");
+        let old_comment = format!("// ours\n{ONE}");
+        let both = "int A;\nint b;\nint c;\nint d;\nint E;\n";
+        for (base, ours, pin, older, expected) in [
+            (Some(ONE), Some(delta), Some(ONE), vec![], State::Fresh),
+            (Some(ONE), Some(delta), Some(TWO), vec![], State::StaleClean),
+            (Some(ONE), Some(clash), Some(TWO), vec![], State::StaleConflict),
+            (Some(ONE), Some(TWO), Some(TWO), vec![], State::Redundant),
+            (Some(ONE), Some(comment.as_str()), Some(TWO), vec![], State::Redundant),
+            (Some(ONE), Some(ONE), Some(TWO), vec![], State::Rollback),
+            (Some(ONE), Some(old_comment.as_str()), Some(TWO), vec![], State::Rollback),
+            (Some(TWO), Some(ONE), Some(TWO), vec![ONE], State::Rollback),
+            (Some(ONE), Some(delta), Some(both), vec![], State::Absorbed),
+            (None, Some(ONE), None, vec![], State::New),
+            (None, Some(ONE), Some(TWO), vec![], State::Collides),
+            (None, Some(TWO), Some(TWO), vec![], State::Redundant),
+            (Some(ONE), Some(delta), None, vec![], State::Gone),
+            (Some(ONE), None, Some(ONE), vec![], State::Fresh),
+            (Some(ONE), None, Some(TWO), vec![], State::StaleConflict),
+            (Some(ONE), None, None, vec![], State::Redundant),
+        ] {
+            assert_eq!(state(base, ours, pin, &older), expected, "{base:?} {ours:?} {pin:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_replays_on_the_pin() {
+        let (base, pin) = (file(ONE), file(TWO));
+        let (on_base, on_pin) = (file(&ONE.replace("int a", "int A")), file(&TWO.replace("int a", "int A")));
+        let path = UpstreamPath::parse("k.cu").unwrap();
+        let state = |on_base: Result<&Content, &str>, on_pin: Result<&Content, &str>, pin: &Content| {
+            let ours = Ours::Change {
+                on_base: on_base.map(Some).map_err(str::to_owned),
+                on_pin: on_pin.map(Some).map_err(str::to_owned),
+            };
+            let facts =
+                Facts { path: &path, base: Some(&base), pin: Some(pin), ours, older: &[], newer: &[] };
+            decide(&facts).state
+        };
+        assert_eq!(state(Ok(&on_base), Ok(&on_pin), &pin), State::StaleClean);
+        assert_eq!(state(Ok(&on_base), Err("no"), &pin), State::StaleConflict);
+        assert_eq!(state(Ok(&on_base), Err("no"), &on_pin), State::Absorbed);
+        assert_eq!(state(Ok(&on_base), Ok(&on_base), &base), State::Fresh);
+        assert_eq!(state(Err("no"), Err("no"), &pin), State::StaleConflict);
+        assert_eq!(state(Err("no"), Ok(&on_pin), &pin), State::Unknown);
+    }
+}

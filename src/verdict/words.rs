@@ -1,0 +1,238 @@
+//! A decision in sentences and rows. Decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::compare::{CaseCompared, Compared};
+use super::decision::{CellRow, CellView, Decision, Reason, Verdict};
+use super::mark::{Mark, Side, Tri};
+use super::proof::{CellId, Proof, State, Witness};
+use super::table::{Open, Spot};
+use crate::id::Name;
+use crate::kernel_test::CaseKey;
+
+/// How many cases a sentence names before it says how many more there are.
+const NAMED: usize = 3;
+
+/// The verdict in one sentence, without a full stop.
+pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> String {
+    let others: Vec<_> =
+        proof.removed.iter().filter(|name| **name != proof.overlay).map(|name| format!("`{name}`")).collect();
+    let without = match others.as_slice() {
+        [] => "without it".to_owned(),
+        [one] => format!("without it and {one}, which needs it,"),
+        more => format!("without it and {}, which need it,", more.join(", ")),
+    };
+    let Decision { fixed, broken, attributed, silenced, .. } = decision;
+    match decision.verdict {
+        Verdict::Needed => {
+            let mut line =
+                format!("needed: {without} {}, and it breaks none", fail(fixed.len(), "that it mends"));
+            if !silenced.is_empty() {
+                line.push_str(&format!(
+                    "; but {} loudly without it and silently with it",
+                    fail(silenced.len(), "")
+                ));
+            }
+            line
+        }
+        Verdict::Harmful => {
+            format!(
+                "harmful: with it {}, and it mends none; drop it now",
+                fail(broken.len(), "that pass without")
+            )
+        }
+        Verdict::Mixed => format!(
+            "mixed: {without} {}, and with it {}; a person decides",
+            fail(fixed.len(), "that it mends"),
+            fail(broken.len(), "that pass without")
+        ),
+        Verdict::Ineffective => {
+            let still = decision.unfixed.iter().filter(|id| attributed.contains(id)).count();
+            format!(
+                "ineffective: {} with and without it at the pin; it does not do its job",
+                fail(still, "that it is there for")
+            )
+        }
+        Verdict::Droppable => {
+            let own = match attributed.len() {
+                1 => "the case that it is there for passes".to_owned(),
+                n => format!("all {n} cases that it is there for pass"),
+            };
+            format!("droppable: {without} {own}, and it changes no other; drop it")
+        }
+        Verdict::Unproven => {
+            "unproven: it changes no case, and the tests have never seen the fault; a person decides"
+                .to_owned()
+        }
+        Verdict::Redundant => {
+            "redundant: the pin has all of it, so there is nothing to run; drop it".to_owned()
+        }
+        Verdict::Inconclusive => {
+            let what = count(open, "case");
+            format!("inconclusive: what {what} would come to could not be found out")
+        }
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("{n} {what}") } else { format!("{n} {what}s") }
+}
+
+fn fail(n: usize, which: &str) -> String {
+    let space = if which.is_empty() { "" } else { " " };
+    if n == 1 { format!("1 case{space}{which} fails") } else { format!("{n} cases{space}{which} fail") }
+}
+
+/// Some cases by name, and how many more there are: `rms {"axis":512}, rms {"axis":513} and 32 more`.
+fn named(cases: &[CellId]) -> String {
+    let mut text = cases.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if cases.len() > NAMED {
+        text.push_str(&format!(" and {} more", cases.len() - NAMED));
+    }
+    text
+}
+
+/// A reason that lists cases; none if there are none.
+pub(super) fn listed(code: &'static str, says: &str, cases: &[CellId]) -> Option<Reason> {
+    let text = || format!("{says}: {}", named(cases));
+    (!cases.is_empty()).then(|| Reason { code, text: text() })
+}
+
+/// Why a verdict could not be given: one reason for each test, place and cause, with the cases it concerns.
+pub(super) fn open_reasons(open: &Open) -> Vec<Reason> {
+    let mut groups: BTreeMap<(&'static str, Spot, &Name), (&str, Vec<CellId>)> = BTreeMap::new();
+    for (id, spot, blocker) in open.iter() {
+        let group = groups.entry((blocker.code, *spot, &id.test)).or_insert((&blocker.text, Vec::new()));
+        group.1.push(id.clone());
+    }
+    let place = |spot| match spot {
+        Spot::PinWithout => "at the pin without the overlay",
+        Spot::PinWith => "at the pin with the overlay",
+        Spot::Witness => "at the witness",
+    };
+    groups
+        .into_iter()
+        .map(|((code, spot, test), (text, cases))| {
+            let real: Vec<_> = cases.into_iter().filter(|id| !is_build_or_run(&id.case)).collect();
+            let which = if real.is_empty() { format!("`{test}`") } else { named(&real) };
+            Reason { code, text: format!("{which} {}: {text}", place(spot)) }
+        })
+        .collect()
+}
+
+fn is_build_or_run(case: &CaseKey) -> bool {
+    *case == CaseKey::build() || *case == CaseKey::run()
+}
+
+/// What the verdict rests on, and what a reader should know beside it.
+pub(super) fn verdict_reasons(proof: &Proof, decision: &Decision) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if decision.verdict == Verdict::Droppable {
+        reasons.extend(listed("passes-without", "pass at the pin without it", &decision.attributed));
+    }
+    reasons.extend(listed("fixes", "fail at the pin without it and pass with it", &decision.fixed));
+    reasons.extend(listed("breaks", "pass at the pin without it and fail with it", &decision.broken));
+    let (own, others): (Vec<_>, Vec<_>) =
+        decision.unfixed.iter().cloned().partition(|id| decision.attributed.contains(id));
+    reasons.extend(listed("does-not-fix", "it is there for these, and they fail at the pin with it", &own));
+    reasons.extend(listed("unfixed", "fail at the pin on both sides and decide nothing", &others));
+    reasons.extend(listed("silenced", "fail loudly without it and silently with it", &decision.silenced));
+    reasons.extend(listed("unsilenced", "fail silently without it and loudly with it", &decision.unsilenced));
+    let others: Vec<_> = proof.removed.iter().filter(|name| **name != proof.overlay).collect();
+    if !others.is_empty() {
+        let names = others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let text = format!("without it also means without {names}: that needs it");
+        reasons.push(Reason { code: "removed-with", text });
+    }
+    reasons
+}
+
+/// What was odd in the runs and decides nothing, each once.
+pub(super) fn notes(proof: &Proof) -> Vec<Reason> {
+    let empty = BTreeMap::new();
+    let witness = match &proof.witness {
+        Witness::IsPin => &empty,
+        Witness::At(place) => place,
+    };
+    let mut notes = BTreeSet::new();
+    for (test, pair) in proof.pin.iter().chain(witness) {
+        for state in [&pair.without, &pair.with] {
+            let State::Ran(ran) = state else { continue };
+            for note in ran.runs.iter().flat_map(|run| &run.notes) {
+                notes.insert(format!("`{test}`: {note}"));
+            }
+        }
+    }
+    notes.into_iter().map(|text| Reason { code: "note", text }).collect()
+}
+
+/// Every case on every variant. Pseudo-cases that pass everywhere are left out.
+pub(super) fn rows(pin: &Compared, witness: Option<&Compared>, attributed: &[CellId]) -> Vec<CellRow> {
+    let attributed: BTreeSet<&CellId> = attributed.iter().collect();
+    let mut rows = Vec::new();
+    for (test, at_pin) in pin {
+        let at_witness = witness.and_then(|witness| witness.get(test));
+        let mut keys: BTreeSet<&CaseKey> = at_pin.cases.keys().collect();
+        keys.extend(at_witness.iter().flat_map(|compared| compared.cases.keys()));
+        for key in keys {
+            let pin = at_pin.cases.get(key);
+            // A test that was not run at the witness has no cases there yet; its build says so.
+            let unseen = at_witness.and_then(|compared| {
+                compared.cases.get(&CaseKey::build()).filter(|build| is_not_run(&build.without))
+            });
+            let witness = at_witness.map(|compared| compared.cases.get(key).or(unseen));
+            let all = [pin, witness.flatten()];
+            let passes =
+                |case: &CaseCompared| case.without.passes() == Tri::Yes && case.with.passes() == Tri::Yes;
+            if is_build_or_run(key) && all.into_iter().flatten().all(passes) {
+                let only = at_pin.cases.keys().all(CaseKey::is_pseudo) && *key == CaseKey::run();
+                if !only {
+                    continue;
+                }
+            }
+            let id = CellId { test: test.clone(), case: key.clone() };
+            rows.push(CellRow {
+                test: test.clone(),
+                case: key.as_str().to_owned(),
+                witness_without: witness.map(|case| view(case.map(|case| &case.without))),
+                witness_with: witness.map(|case| view(case.map(|case| &case.with))),
+                pin_without: view(pin.map(|case| &case.without)),
+                pin_with: view(pin.map(|case| &case.with)),
+                attributed: attributed.contains(&id),
+            });
+        }
+    }
+    rows
+}
+
+fn is_not_run(side: &Side) -> bool {
+    matches!(&side.mark, Mark::Unknown(blocker) if blocker.code == "not-run")
+}
+
+fn view(side: Option<&Side>) -> CellView {
+    let Some(side) = side else {
+        return CellView { outcome: "missing", text: None, value: None, runs: 0, failed: 0 };
+    };
+    let (outcome, text) = match &side.mark {
+        Mark::Pass => ("pass", None),
+        Mark::Fail { how, .. } => ("fail", Some(how.to_string())),
+        Mark::Varies { how, failing, .. } => {
+            let seeds = failing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            ("fail", Some(format!("{how}; with seed {seeds} only")))
+        }
+        Mark::Measured => ("measured", None),
+        Mark::Behind => ("unrun", None),
+        Mark::Skip(why) => ("skip", Some(why.clone())),
+        Mark::Absent => ("missing", None),
+        Mark::Unknown(blocker) => {
+            let word = match blocker.code {
+                "flaky" => "flaky",
+                "not-run" => "not run",
+                "missing-case" => "missing",
+                _ => "unknown",
+            };
+            (word, Some(blocker.text.clone()))
+        }
+    };
+    CellView { outcome, text, value: side.value, runs: side.runs, failed: side.failed }
+}

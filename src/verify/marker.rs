@@ -1,0 +1,137 @@
+//! `begin upstream <path> @ <sha>`: what stands below such a marker is that upstream file, byte for byte.
+//!
+//! The marker is a comment line, with any decoration around it. The vendored body reaches to a line with
+//! `end upstream`, or to the end of the file.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use crate::id::{CommitId, OverlayName, UpstreamPath};
+
+use super::{Finding, OwnText};
+
+// The pattern is a constant, tried by the tests below.
+#[allow(clippy::unwrap_used)]
+static BEGIN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^[^\n]*\bbegin upstream\s+(\S+)\s+@\s+([0-9A-Za-z]+)[^\n]*(?:\n|\z)").unwrap()
+});
+
+#[allow(clippy::unwrap_used)]
+static END: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^[^\n]*\bend upstream\b").unwrap());
+
+/// A marker in an overlay file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    /// Where the marker's line is.
+    pub span: std::ops::Range<usize>,
+    /// What it says the body is.
+    pub source: Result<(UpstreamPath, CommitId), String>,
+    /// Where the body is.
+    pub body: std::ops::Range<usize>,
+}
+
+/// The markers of a file.
+#[must_use]
+pub fn find(content: &[u8]) -> Vec<Marker> {
+    BEGIN
+        .captures_iter(content)
+        .filter_map(|captures| {
+            let line = captures.get(0)?;
+            let (path, commit) = (captures.get(1)?, captures.get(2)?);
+            let source =
+                UpstreamPath::parse(path.as_bytes()).map_err(|error| error.to_string()).and_then(|path| {
+                    let commit = String::from_utf8_lossy(commit.as_bytes());
+                    CommitId::parse(&commit).map(|commit| (path, commit)).map_err(|error| error.to_string())
+                });
+            let end = END.find_at(content, line.end()).map_or(content.len(), |end| end.start());
+            Some(Marker { span: line.range(), source, body: line.end()..end })
+        })
+        .collect()
+}
+
+/// Compares the body below a marker with the upstream file; `upstream` is its content, `None` if it is not there.
+#[must_use]
+pub fn check(
+    overlay: &OverlayName,
+    path: &UpstreamPath,
+    content: &[u8],
+    text: &OwnText,
+    marker: &Marker,
+    upstream: Option<&[u8]>,
+) -> Option<Finding> {
+    // Positions are those of the bytes; where bytes were replaced, the place is only about right.
+    let place = |label: &str| text.place(marker.span.clone(), label);
+    let finding = match (&marker.source, upstream) {
+        (Err(why), _) => {
+            Finding::error("marker-unreadable", format!("the marker names no upstream file: {why}"))
+                .at(place("write it as: begin upstream <path> @ <40 digits>"))
+        }
+        (Ok((source, commit)), None) => {
+            Finding::error("marker-differs", format!("there is no {source} at {commit}"))
+                .at(place("named here"))
+        }
+        (Ok((source, commit)), Some(upstream)) => {
+            let body = &content[marker.body.clone()];
+            let line = first_difference(body, upstream)?;
+            Finding::error(
+                "marker-differs",
+                format!(
+                    "what stands below the marker is not {source} at {}: line {line} differs",
+                    commit.short()
+                ),
+            )
+            .at(place("said to be the same"))
+            .hint("put the change outside of the marked part, or correct the marker")
+        }
+    };
+    Some(finding.of(overlay).on(path))
+}
+
+/// The first line, from 1, that differs; `None` if nothing does.
+fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
+    if a == b {
+        return None;
+    }
+    let lines =
+        |text: &[u8]| -> Vec<Vec<u8>> { text.split_inclusive(|&c| c == b'\n').map(<[u8]>::to_vec).collect() };
+    let (a, b) = (lines(a), lines(b));
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    Some(same + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHA: &str = "b7c3dd6d27f45b5365b08a840310187dc503f1db";
+
+    #[test]
+    fn a_marker_is_found_in_any_comment() {
+        for decoration in ["// ---- begin upstream a/b.cu @ SHA ----", "# begin upstream a/b.cu @ SHA"] {
+            let text = format!("// ours\n{}\nint a;\n", decoration.replace("SHA", SHA));
+            let [marker] = &find(text.as_bytes())[..] else { panic!("{decoration}") };
+            let (path, commit) = marker.source.clone().unwrap();
+            assert_eq!((path.to_string(), commit.to_string()), ("a/b.cu".to_owned(), SHA.to_owned()));
+            assert_eq!(&text[marker.body.clone()], "int a;\n");
+        }
+    }
+
+    #[test]
+    fn the_body_ends_at_the_end_marker() {
+        let text = format!("// begin upstream a @ {SHA}\nint a;\n// end upstream\nint b;\n");
+        assert_eq!(&text[find(text.as_bytes())[0].body.clone()], "int a;\n");
+    }
+
+    #[test]
+    fn an_abbreviated_commit_is_no_source() {
+        assert!(find(b"// begin upstream a @ b7c3dd6\n")[0].source.is_err());
+    }
+
+    #[test]
+    fn the_first_line_that_differs_is_named() {
+        assert_eq!(first_difference(b"a\nb\n", b"a\nb\n"), None);
+        assert_eq!(first_difference(b"a\nb\n", b"a\nc\n"), Some(2));
+        assert_eq!(first_difference(b"a\n", b"a\nc\n"), Some(2));
+    }
+}

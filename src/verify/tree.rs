@@ -1,0 +1,64 @@
+//! The tree on disk against the pin with the overlays on it.
+
+use std::collections::BTreeMap;
+
+use bstr::BStr;
+
+use crate::escape::for_terminal;
+use crate::id::{OverlayName, UpstreamPath};
+
+use super::Finding;
+
+/// How a path of the tree differs from what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeDifference {
+    /// It should be there.
+    Missing,
+    /// It should not be there.
+    Extra,
+    /// Other bytes.
+    Content,
+    /// Other mode.
+    Mode,
+    /// Another kind of entry: a folder, a link, a file.
+    Type,
+}
+
+/// The finding for a path; `by` names the overlays that make the content of paths.
+#[must_use]
+pub fn check(
+    path: &BStr,
+    difference: TreeDifference,
+    by: &BTreeMap<UpstreamPath, Vec<OverlayName>>,
+) -> Finding {
+    let shown = for_terminal(path);
+    // A path on disk need not be one that an upstream can have.
+    let path = UpstreamPath::parse(path).ok();
+    let overlays = path.as_ref().and_then(|path| by.get(path)).map_or(&[][..], Vec::as_slice);
+    let owner = match overlays {
+        [] => "upstream's file".to_owned(),
+        overlays => {
+            let names: Vec<String> = overlays.iter().map(|name| format!("`{name}`")).collect();
+            format!("what overlay {} makes of it", names.join(", "))
+        }
+    };
+    let (code, message) = match difference {
+        TreeDifference::Missing => {
+            ("tree-missing", format!("{shown} is missing in the tree; it should be {owner}"))
+        }
+        TreeDifference::Extra => ("tree-extra", format!("{shown} is in the tree and should not be")),
+        TreeDifference::Content => ("tree-content", format!("{shown} in the tree is not {owner}")),
+        TreeDifference::Mode => ("tree-mode", format!("{shown} in the tree has another mode than {owner}")),
+        TreeDifference::Type => {
+            ("tree-type", format!("{shown} in the tree is another kind of entry than {owner}"))
+        }
+    };
+    let mut finding = Finding::error(code, message);
+    if let Some(path) = &path {
+        finding = finding.on(path);
+    }
+    match overlays.last() {
+        Some(overlay) => finding.of(overlay),
+        None => finding,
+    }
+}

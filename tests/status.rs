@@ -1,0 +1,289 @@
+//! `status`: what overlays are, on real histories.
+
+use crate::support::{Project, Upstream};
+
+const V1: &str =
+    "int width = 1;\nint height = 1;\n\nint area() {\n  return width * height;\n}\n\nint depth = 1;\n";
+
+/// An upstream with a kernel that is mended twice, and the ids of the three commits.
+fn kernel() -> (Upstream, [String; 3]) {
+    let mut upstream = Upstream::new();
+    let first = upstream.commit("kernel: add", &[("src/kernel.cu", V1), ("README", "read me\n")]);
+    let second =
+        upstream.commit("kernel: wider (#7)", &[("src/kernel.cu", &V1.replace("width = 1", "width = 2"))]);
+    let both = V1.replace("width = 1", "width = 2").replace("depth = 1", "depth = 2");
+    let third = upstream.commit("kernel: deeper", &[("src/kernel.cu", &both)]);
+    (upstream, [first, second, third])
+}
+
+fn files(base: &str) -> String {
+    format!(
+        "\n[[overlay]]\nname = \"ours\"\nreason = \"ours\"\nbase = \"{base}\"\nfiles = [\"src/kernel.cu\"]\n"
+    )
+}
+
+fn status(project: &Project) -> serde_json::Value {
+    project.run(&["status", "--json"]).expect(0).json()["overlays"][0].clone()
+}
+
+/// A whole-file overlay with this content: its state, and the subjects of what it undoes and has.
+fn judge(content: &str, base: usize, pin: usize) -> (String, Vec<String>, Vec<String>) {
+    let (upstream, commits) = kernel();
+    let project = Project::on(&upstream, &commits[pin], &files(&commits[base]));
+    project.write("overlays/up/src/kernel.cu", content);
+    let overlay = status(&project);
+    let path = &overlay["paths"][0];
+    let subjects = |key: &str| -> Vec<String> {
+        path[key].as_array().unwrap().iter().map(|c| c["subject"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(path["state"], overlay["state"]);
+    (overlay["state"].as_str().unwrap().to_owned(), subjects("undoes"), subjects("included"))
+}
+
+fn row(state: &str, undoes: &[&str], included: &[&str]) -> (String, Vec<String>, Vec<String>) {
+    let owned = |subjects: &[&str]| subjects.iter().map(|&s| s.to_owned()).collect();
+    (state.to_owned(), owned(undoes), owned(included))
+}
+
+const WIDER: &str = "kernel: wider (#7)";
+const DEEPER: &str = "kernel: deeper";
+
+#[test]
+fn an_old_version_is_a_rollback_and_names_what_it_undoes() {
+    assert_eq!(judge(V1, 0, 2), row("rollback", &[WIDER, DEEPER], &[]));
+    let commented = format!("// held back\n{V1}");
+    assert_eq!(judge(&commented, 0, 2), row("rollback", &[WIDER, DEEPER], &[]));
+}
+
+#[test]
+fn a_version_older_than_a_wrong_base_is_a_rollback_too() {
+    assert_eq!(judge(V1, 1, 2), row("rollback", &[WIDER, DEEPER], &[]));
+    assert_eq!(judge(V1, 2, 2), row("rollback", &[WIDER, DEEPER], &[]));
+}
+
+#[test]
+fn a_delta_on_the_pin_is_fresh() {
+    assert_eq!(judge(&V1.replace("area()", "area(int)"), 0, 0), row("fresh", &[], &[]));
+}
+
+#[test]
+fn a_delta_that_still_fits_is_stale_and_undoes_what_it_does_not_have() {
+    assert_eq!(
+        judge(&V1.replace("return width", "return 2 * width"), 0, 2),
+        row("stale-clean", &[WIDER, DEEPER], &[])
+    );
+    let with_second = V1.replace("width = 1", "width = 2").replace("return width", "return 2 * width");
+    assert_eq!(judge(&with_second, 0, 2), row("stale-clean", &[DEEPER], &[WIDER]));
+}
+
+#[test]
+fn a_delta_on_the_same_lines_is_a_conflict() {
+    assert_eq!(judge(&V1.replace("width = 1", "width = 3"), 0, 1), row("stale-conflict", &[WIDER], &[]));
+}
+
+#[test]
+fn comments_only_is_redundant() {
+    let pin = V1.replace("width = 1", "width = 2");
+    assert_eq!(judge(&format!("/* a note */ {pin}"), 0, 1).0, "redundant");
+    assert_eq!(judge(&pin, 0, 1).0, "redundant");
+}
+
+#[test]
+fn what_upstream_took_over_is_absorbed() {
+    let pin_has_it = V1.replace("width = 1", "width = 2");
+    assert_eq!(judge(&pin_has_it, 0, 2), row("absorbed", &[DEEPER], &[WIDER]));
+}
+
+#[test]
+fn a_newer_version_is_a_backport() {
+    let newer = V1.replace("width = 1", "width = 2");
+    let (upstream, commits) = kernel();
+    let more = format!("branch = \"main\"\n{}", files(&commits[0]));
+    let project = Project::on(&upstream, &commits[0], &more);
+    project.write("overlays/up/src/kernel.cu", newer);
+    assert_eq!(status(&project)["state"], "backport");
+}
+
+#[test]
+fn a_new_file_is_new_until_upstream_has_one() {
+    let mut upstream = Upstream::new();
+    let before = upstream.commit("start", &[("README", "read me\n")]);
+    let after = upstream.commit("kernel: add", &[("src/kernel.cu", "int theirs;\n")]);
+    for (pin, content, state) in [
+        (&before, "int ours;\n", "new"),
+        (&after, "int ours;\n", "collides"),
+        (&after, "int theirs; // the same\n", "redundant"),
+    ] {
+        let project = Project::on(&upstream, pin, &files(&before));
+        project.write("overlays/up/src/kernel.cu", content);
+        assert_eq!(status(&project)["state"], state, "{content}");
+    }
+}
+
+#[test]
+fn a_path_that_upstream_moved_is_renamed_and_one_that_it_removed_is_gone() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("src/kernel.cu", V1), ("old.c", "int old;\n")]);
+    std::fs::rename(upstream.path().join("src/kernel.cu"), upstream.path().join("src/moved.cu")).unwrap();
+    let moved = upstream.commit_all("kernel: move");
+    let removed = upstream.remove("old: remove", &["old.c"]);
+    let tables =
+        format!("{}\n[[overlay]]\nname = \"old\"\nbase = \"{base}\"\nfiles = [\"old.c\"]\n", files(&base));
+    let project = Project::on(&upstream, &removed, &tables);
+    project.write("overlays/up/src/kernel.cu", format!("int ours;\n{V1}"));
+    project.write("overlays/up/old.c", "int ours;\n");
+    let document = project.run(&["status", "--json"]).expect(0).json();
+    let renamed = &document["overlays"][0]["paths"][0];
+    assert_eq!(renamed["state"], "renamed");
+    assert_eq!(renamed["to"], "src/moved.cu");
+    assert_eq!(renamed["by"]["id"], moved);
+    let gone = &document["overlays"][1]["paths"][0];
+    assert_eq!(gone["state"], "gone");
+    assert_eq!(gone["by"]["id"], removed);
+}
+
+#[test]
+fn a_patch_replays_on_the_pin_and_undoes_nothing() {
+    let (upstream, commits) = kernel();
+    let tables =
+        format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{}\"\npatch = \"ours.patch\"\n", commits[0]);
+    let patch = "--- a/src/kernel.cu\n+++ b/src/kernel.cu\n@@ -4,3 +4,3 @@\n int area() {\n-  return width * height;\n+  return 2 * width * height;\n }\n";
+    for (pin, state) in [(0, "fresh"), (2, "stale-clean")] {
+        let project = Project::on(&upstream, &commits[pin], &tables);
+        project.write("overlays/up/ours.patch", patch);
+        let overlay = status(&project);
+        assert_eq!(overlay["state"], state);
+        assert_eq!(overlay["paths"][0]["undoes"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn a_patch_that_no_longer_applies_is_a_conflict() {
+    let (upstream, commits) = kernel();
+    let tables =
+        format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{}\"\npatch = \"ours.patch\"\n", commits[0]);
+    let project = Project::on(&upstream, &commits[1], &tables);
+    project.write(
+        "overlays/up/ours.patch",
+        "--- a/src/kernel.cu\n+++ b/src/kernel.cu\n@@ -1,2 +1,2 @@\n-int width = 1;\n+int width = 3;\n int height = 1;\n",
+    );
+    assert_eq!(status(&project)["state"], "stale-conflict");
+}
+
+#[test]
+fn a_cherry_pick_merges_where_a_patch_would_not_apply() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("a.c", "int a;\nint b;\nint c;\nint d;\nint e;\n")]);
+    upstream.git(&["switch", "-q", "-c", "fix"]);
+    let fix = upstream.commit("fix", &[("a.c", "int a;\nint b;\nint c;\nint d;\nint E;\n")]);
+    upstream.git(&["switch", "-q", "main"]);
+    let pin = upstream.commit("move", &[("a.c", "int A;\nint b;\nint c;\nint d;\nint e;\n")]);
+    let tables =
+        format!("\n[[overlay]]\nname = \"fix\"\nbase = \"{base}\"\nfrom = {{ commits = [\"{fix}\"] }}\n");
+    let project = Project::on(&upstream, &pin, &tables);
+    assert_eq!(status(&project)["state"], "stale-clean");
+}
+
+#[test]
+fn an_overlay_without_a_base_is_unknown_unless_nothing_is_left_of_it() {
+    let (upstream, commits) = kernel();
+    let tables = "\n[[overlay]]\nname = \"ours\"\nfiles = [\"src/kernel.cu\"]\n";
+    for (content, state) in [("int ours;\n".to_owned(), "unknown"), (format!("// same\n{V1}"), "redundant")] {
+        let project = Project::on(&upstream, &commits[0], tables);
+        project.write("overlays/up/src/kernel.cu", content);
+        assert_eq!(status(&project)["state"], state);
+    }
+}
+
+#[test]
+fn a_missing_history_is_said_and_not_guessed() {
+    let (upstream, commits) = kernel();
+    let shallow = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", upstream.path().display());
+    let clone = shallow.path().join("clone");
+    crate::support::git(shallow.path(), &["clone", "-q", "--depth=1", &url, "clone"]);
+    let mut project = Project::on(&upstream, &commits[2], &files(&commits[0]));
+    project.write("overlays/up/src/kernel.cu", V1);
+    project.set("OVERLAID_UPSTREAM_UP", &clone);
+    let run = project.run(&["status", "--json", "--offline"]);
+    // The base is not there: either the whole command says so, or the overlay is unknown.
+    if run.code == 0 {
+        assert_eq!(run.json()["overlays"][0]["state"], "unknown");
+    } else {
+        assert_eq!(run.code, 4);
+        assert!(run.stderr.contains(&commits[0]), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn text_of_the_upstream_cannot_steer_the_terminal() {
+    let mut upstream = Upstream::new();
+    let first = upstream.commit("start", &[("a.c", "int a;\n")]);
+    let second = upstream.commit("evil \u{1b}[2J\u{202e} subject", &[("a.c", "int b;\n")]);
+    let tables = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\nfiles = [\"a.c\"]\n");
+    let project = Project::on(&upstream, &second, &tables);
+    project.write("overlays/up/a.c", "int a;\n");
+    let run = project.run(&["status"]).expect(0);
+    assert!(run.stdout.contains("undoes"), "{}", run.stdout);
+    assert!(!run.stdout.contains(['\u{1b}', '\u{202e}']), "{}", run.stdout);
+}
+
+#[test]
+fn a_person_reads_what_it_is_and_why() {
+    let (upstream, commits) = kernel();
+    let project = Project::on(&upstream, &commits[2], &files(&commits[0]));
+    project.write("overlays/up/src/kernel.cu", V1);
+    let run = project.run(&["status"]).expect(0);
+    let shown = run.stdout.replace(&commits[2], "PIN");
+    let shown = commits.iter().fold(shown, |text, id| text.replace(&id[..10], "COMMIT"));
+    insta::assert_snapshot!(shown, @"
+    up at PIN
+    overlay  state     changes  undoes  tests
+    ours     rollback  nothing  2
+
+    ours: ours
+      src/kernel.cu (+2 -2 against the pin)
+        rollback: it is what upstream had at the base
+        undoes COMMIT 2023-11-15 kernel: wider (#7)
+        undoes COMMIT 2023-11-15 kernel: deeper
+    1 overlay: 1 rollback
+    ");
+}
+
+#[test]
+fn the_fingerprint_changes_with_what_is_built_and_with_nothing_else() {
+    let (upstream, commits) = kernel();
+    let project = Project::on(&upstream, &commits[0], &files(&commits[0]));
+    let fingerprint = || project.run(&["status", "--fingerprint"]).expect(0).stdout;
+    project.write("overlays/up/src/kernel.cu", "int ours;\n");
+    let first = fingerprint();
+    assert_eq!(first.trim().len(), 64);
+    project.write(
+        "manifests/up.toml",
+        project.read("manifests/up.toml").replace("\"ours\"\nbase", "\"better\"\nbase"),
+    );
+    assert_eq!(fingerprint(), first);
+    project.write("overlays/up/src/kernel.cu", "int others;\n");
+    assert_ne!(fingerprint(), first);
+}
+
+#[test]
+fn an_overlay_that_is_not_there_is_named_with_those_that_are() {
+    let (upstream, commits) = kernel();
+    let project = Project::on(&upstream, &commits[0], &files(&commits[0]));
+    project.write("overlays/up/src/kernel.cu", V1);
+    let run = project.run(&["status", "nope"]).expect(2);
+    assert_eq!(run.stderr, "error: there is no overlay `nope`\nhint: there are: ours\n");
+}
+
+#[test]
+fn git_variables_of_the_caller_change_nothing() {
+    let (upstream, commits) = kernel();
+    let mut project = Project::on(&upstream, &commits[2], &files(&commits[0]));
+    project.write("overlays/up/src/kernel.cu", V1);
+    let plain = project.run(&["status"]).expect(0).stdout;
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+        project.set(name, "/nowhere");
+    }
+    assert_eq!(project.run(&["status"]).expect(0).stdout, plain);
+}

@@ -1,0 +1,271 @@
+//! History of paths over generated histories: merges, criss-cross, evil merges, reverts, mode changes, symbolic
+//! links, submodules, files that become folders, several roots, clocks that are wrong.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::path::Path;
+
+use overlaid::id::{BlobId, CommitId, UpstreamPath};
+use overlaid::io::store::Store;
+use overlaid::tree::{Entry, Mode};
+use overlaid::upstream::Upstream;
+
+use super::git::{Dice, Scratch, commit, git, git_input, path};
+
+/// A generated history: commits with their parents, oldest first.
+pub struct Generated {
+    pub seed: u64,
+    pub commits: Vec<CommitId>,
+    pub parents: Vec<Vec<usize>>,
+}
+
+const PATHS: [&str; 9] = ["a", "a/b", "a/b/c", "d/x", "d/y", "d/e/z", "d/e", "m", "n o"];
+
+type Tree = BTreeMap<&'static str, (&'static str, usize)>;
+
+/// Puts a file into a tree; whatever is in its way goes.
+fn put(tree: &mut Tree, name: &'static str, value: (&'static str, usize)) {
+    tree.retain(|other, _| {
+        !other.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
+            && !name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+    });
+    tree.insert(name, value);
+}
+
+/// What the commit-graph has.
+#[derive(Debug, Clone, Copy)]
+pub enum Graph {
+    Nothing,
+    /// Some commits and their ancestors.
+    Some,
+    /// All commits, in two files.
+    Split,
+    All,
+}
+
+pub const GRAPHS: [Graph; 4] = [Graph::Nothing, Graph::Some, Graph::Split, Graph::All];
+
+/// A history without anything in common for each seed, in one new repository: starting git is what takes time.
+pub fn generate(dir: &Path, seeds: Range<u64>, graph: Graph) -> Vec<Generated> {
+    let mut stream = String::new();
+    let mut all: Vec<(u64, usize, Vec<Vec<usize>>)> = Vec::new();
+    let mut first = 1;
+    for seed in seeds {
+        let parents = write_history(&mut stream, seed, first);
+        all.push((seed, first, parents));
+        first += all.last().unwrap().2.len();
+    }
+    std::fs::create_dir_all(dir).unwrap();
+    git(dir, &["init", "--quiet", "--bare"]);
+    git_input(dir, &["fast-import", "--quiet", "--export-marks=marks"], stream.as_bytes());
+    let marks = std::fs::read_to_string(dir.join("marks")).unwrap();
+    let ids: HashMap<usize, CommitId> = marks
+        .lines()
+        .map(|line| {
+            let (mark, id) = line[1..].split_once(' ').unwrap();
+            (mark.parse().unwrap(), commit(id))
+        })
+        .collect();
+    let generated: Vec<_> = all
+        .into_iter()
+        .map(|(seed, first, parents)| {
+            let commits = (0..parents.len()).map(|number| ids[&(first + number)]).collect();
+            Generated { seed, commits, parents }
+        })
+        .collect();
+    let some: String =
+        generated.iter().map(|one| format!("{}\n", Dice::new(one.seed).pick(&one.commits))).collect();
+    match graph {
+        Graph::Nothing => {}
+        Graph::Some => _ = git_input(dir, &["commit-graph", "write", "--stdin-commits"], some.as_bytes()),
+        Graph::Split => {
+            git_input(dir, &["commit-graph", "write", "--stdin-commits", "--split"], some.as_bytes());
+            git(dir, &["commit-graph", "write", "--reachable", "--split=no-merge"]);
+        }
+        Graph::All => _ = git(dir, &["commit-graph", "write", "--reachable"]),
+    }
+    generated
+}
+
+fn write_history(stream: &mut String, seed: u64, first: usize) -> Vec<Vec<usize>> {
+    let mut dice = Dice::new(seed);
+    let count = 4 + dice.roll(26);
+    let mut trees: Vec<Tree> = Vec::new();
+    let mut parents: Vec<Vec<usize>> = Vec::new();
+    for number in 0..count {
+        let mine = choose_parents(&mut dice, number);
+        let mut tree = mine.first().map(|&first| trees[first].clone()).unwrap_or_default();
+        for &other in mine.iter().skip(1) {
+            for (name, value) in trees[other].clone() {
+                if dice.one_in(2) {
+                    put(&mut tree, name, value);
+                }
+            }
+        }
+        let edits = if mine.len() > 1 { usize::from(dice.one_in(4)) } else { dice.roll(4) };
+        for _ in 0..edits {
+            let name = *dice.pick(&PATHS);
+            if dice.one_in(4) {
+                tree.remove(name);
+            } else {
+                let mode = *dice.pick(&["100644", "100644", "100644", "100755", "120000", "160000"]);
+                put(&mut tree, name, (mode, dice.roll(4)));
+            }
+        }
+        let date = 1_700_000_000 + if has_wrong_clocks(seed) { dice.roll(50) } else { number };
+        *stream += &format!("commit refs/heads/s{seed}c{number}\nmark :{}\n", first + number);
+        *stream += &format!("committer S{seed} <c@example.com> {date} +0000\ndata 2\n{}\n", number % 10);
+        for (index, parent) in mine.iter().enumerate() {
+            *stream += &format!("{} :{}\n", if index == 0 { "from" } else { "merge" }, first + parent);
+        }
+        *stream += "deleteall\n";
+        for (name, (mode, content)) in &tree {
+            let name = if name.contains(' ') { format!("\"{name}\"") } else { (*name).to_owned() };
+            if *mode == "160000" {
+                *stream += &format!("M {mode} {content:040} {name}\n");
+            } else {
+                *stream += &format!("M {mode} inline {name}\ndata 2\n{content}\n\n");
+            }
+        }
+        *stream += "\n";
+        trees.push(tree);
+        parents.push(mine);
+    }
+    parents
+}
+
+fn choose_parents(dice: &mut Dice, number: usize) -> Vec<usize> {
+    let wanted = match dice.roll(10) {
+        _ if number == 0 => 0,
+        0 if number > 3 => 0,
+        0..6 => 1,
+        6..9 => 2,
+        _ => 3,
+    };
+    let mut parents = Vec::new();
+    for _ in 0..wanted {
+        let parent = number - 1 - dice.roll(6.min(number));
+        if !parents.contains(&parent) {
+            parents.push(parent);
+        }
+    }
+    parents
+}
+
+fn has_wrong_clocks(seed: u64) -> bool {
+    seed.is_multiple_of(3)
+}
+
+type Touches = BTreeMap<(CommitId, UpstreamPath), (Vec<Option<Entry>>, Option<Entry>)>;
+
+/// What `git log -c --full-history --raw` says.
+fn by_git(dir: &Path, revs: &[String], paths: &[UpstreamPath]) -> Touches {
+    let mut args: Vec<String> =
+        "--literal-pathspecs log --full-history -c --raw --no-renames --no-abbrev --format=%H"
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+    args.extend_from_slice(revs);
+    args.push("--".to_owned());
+    args.extend(paths.iter().map(ToString::to_string));
+    let mut touches = Touches::new();
+    let mut current = None;
+    for line in git(dir, &args).lines().filter(|line| !line.is_empty()) {
+        if !line.starts_with(':') {
+            current = Some(commit(line));
+            continue;
+        }
+        let (head, name) = line.split_once('\t').unwrap();
+        let parents = head.len() - head.trim_start_matches(':').len();
+        let fields: Vec<&str> = head[parents..].split(' ').collect();
+        let entry = |index: usize| {
+            let id = BlobId::parse(fields[index + parents + 1]).unwrap();
+            Mode::from_octal(fields[index].as_bytes()).map(|mode| Entry { mode, id })
+        };
+        let name = path(name);
+        // A path that became a folder: git reports what is below it, too.
+        if paths.contains(&name) {
+            touches.insert((current.unwrap(), name), ((0..parents).map(entry).collect(), entry(parents)));
+        }
+    }
+    touches
+}
+
+#[test]
+fn history_is_what_git_log_says() {
+    let scratch = Scratch::new();
+    let (mut seen, mut merges) = (0, 0);
+    let mut dice = Dice::new(1000);
+    for (index, graph) in (0_u64..).zip(GRAPHS) {
+        let dir = scratch.join(&index.to_string());
+        let all = generate(&dir, index * 1000..index * 1000 + 100, graph);
+        let store = Store::at(&dir).unwrap();
+        for round in 0..5 {
+            let paths: Vec<_> = PATHS.iter().filter(|_| dice.roll(4) > 0).map(|name| path(name)).collect();
+            let mut revs = Vec::new();
+            let mut ours = Vec::new();
+            for one in &all {
+                let tip = one.commits[one.commits.len() - 1 - round % 3];
+                let exclude = (round > 0).then(|| *dice.pick(&one.commits));
+                revs.push(tip.to_string());
+                revs.extend(exclude.map(|exclude| format!("^{exclude}")));
+                let touches = store.history(tip, exclude, &paths).unwrap();
+                assert_order(one, &touches.iter().map(|touch| touch.commit).collect::<Vec<_>>());
+                ours.extend(touches);
+            }
+            let mut theirs = if paths.is_empty() { Touches::new() } else { by_git(&dir, &revs, &paths) };
+            for touch in ours {
+                // Git shows a commit without parents as if it had an empty one.
+                let before = if touch.before.is_empty() { vec![None] } else { touch.before };
+                seen += 1;
+                merges += usize::from(before.len() > 1);
+                let expected = theirs.remove(&(touch.commit, touch.path.clone()));
+                assert_eq!(
+                    Some((before, touch.after)),
+                    expected,
+                    "{graph:?}: {} {}",
+                    touch.commit,
+                    touch.path
+                );
+            }
+            assert!(theirs.is_empty(), "{graph:?}: not found: {theirs:?}");
+        }
+    }
+    assert!(
+        seen > 5000 && merges > 400,
+        "the generator makes too little: {seen} touches, {merges} by merges"
+    );
+}
+
+/// Each commit once, in a row, and before its ancestors.
+fn assert_order(generated: &Generated, commits: &[CommitId]) {
+    let mut rows = commits.to_vec();
+    rows.dedup();
+    assert_eq!(rows.iter().collect::<BTreeSet<_>>().len(), rows.len(), "a commit comes in two places");
+    let ancestors = super::ancestry::ancestors(&generated.parents);
+    let number = |id: &CommitId| generated.commits.iter().position(|other| other == id).unwrap();
+    for (index, earlier) in rows.iter().enumerate() {
+        for later in &rows[index + 1..] {
+            assert!(!ancestors[number(later)].contains(&number(earlier)), "a parent comes before its child");
+        }
+    }
+}
+
+#[test]
+fn among_unrelated_branches_the_newest_commit_comes_first() {
+    let scratch = Scratch::new();
+    let paths: Vec<_> = PATHS.iter().map(|name| path(name)).collect();
+    // With dates that follow the commits git's own order is unambiguous.
+    let all = generate(scratch.path(), 0..30, Graph::Some);
+    let store = Store::at(scratch.path()).unwrap();
+    for one in all.iter().filter(|one| !has_wrong_clocks(one.seed)) {
+        let tip = *one.commits.last().unwrap();
+        let mut ours: Vec<_> =
+            store.history(tip, None, &paths).unwrap().iter().map(|touch| touch.commit).collect();
+        ours.dedup();
+        let theirs = git(scratch.path(), &["rev-list", "--date-order", &tip.to_string()]);
+        let mut theirs: Vec<_> = theirs.lines().map(commit).collect();
+        theirs.retain(|id| ours.contains(id));
+        assert_eq!(ours, theirs);
+    }
+}

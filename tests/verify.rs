@@ -1,0 +1,326 @@
+//! `verify`: each finding, made and mended.
+
+use crate::support::{Project, Run, Upstream, git, write};
+
+const V1: &str = "int width = 1;\nint height = 1;\n\nint area() {\n  return width * height;\n}\n";
+
+fn kernel() -> (Upstream, [String; 2]) {
+    let mut upstream = Upstream::new();
+    let first = upstream.commit("kernel: add", &[("src/kernel.cu", V1), ("docs/a.md", "read me\n")]);
+    let second =
+        upstream.commit("kernel: wider", &[("src/kernel.cu", &V1.replace("width = 1", "width = 2"))]);
+    (upstream, [first, second])
+}
+
+/// A project with one whole-file overlay `ours` on the first commit, and more lines for its table.
+fn project(upstream: &Upstream, pin: &str, base: &str, more: &str, content: &str) -> Project {
+    let overlay =
+        format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{base}\"\nfiles = [\"src/kernel.cu\"]\n{more}");
+    let project = Project::on(upstream, pin, &overlay);
+    project.write("overlays/up/src/kernel.cu", content);
+    project
+}
+
+/// The findings but for the tree that is not there, as `severity code overlay path`.
+fn findings(run: &Run) -> Vec<String> {
+    let document = run.json();
+    assert_eq!(document["schema"], "overlaid.verify.v1");
+    let rows = document["findings"].as_array().unwrap().iter().map(|finding| {
+        let text = |key: &str| finding[key].as_str().unwrap_or("-").to_owned();
+        format!("{} {} {} {}", text("severity"), text("code"), text("overlay"), text("path"))
+    });
+    rows.filter(|row| !row.contains("tree-absent")).collect()
+}
+
+fn verify(project: &Project) -> Vec<String> {
+    findings(&project.run(&["verify", "--json"]))
+}
+
+const DELTA: &str = "int width = 1;\nint height = 1;\n\nint area() {\n  return 2 * width * height;\n}\n";
+
+#[test]
+fn a_sound_overlay_has_no_findings() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "claim = \"code\"\n", DELTA);
+    project.run(&["apply"]).expect(0);
+    let run = project.run(&["verify"]).expect(0);
+    assert_eq!(run.stdout, "1 overlay checked: 0 errors, 0 warnings\n");
+}
+
+#[test]
+fn states_of_overlays_are_findings() {
+    let (upstream, [first, second]) = kernel();
+    let undone = "error stale ours src/kernel.cu";
+    for (pin, base, content, expected) in [
+        (&second, &first, V1.to_owned(), "error rollback ours src/kernel.cu"),
+        (&second, &first, DELTA.to_owned(), undone),
+        (&second, &first, V1.replace("width = 1", "width = 9"), undone),
+        (&first, &first, format!("// a note\n{V1}"), "warning redundant ours src/kernel.cu"),
+    ] {
+        assert_eq!(verify(&project(&upstream, pin, base, "", &content)), [expected], "{content}");
+    }
+}
+
+#[test]
+fn a_missing_base_is_found() {
+    let (upstream, [first, _]) = kernel();
+    let project =
+        Project::on(&upstream, &first, "\n[[overlay]]\nname = \"ours\"\nfiles = [\"src/kernel.cu\"]\n");
+    project.write("overlays/up/src/kernel.cu", DELTA);
+    assert_eq!(verify(&project), ["error base-missing ours -"]);
+}
+
+#[test]
+fn a_claim_holds_or_is_found() {
+    let (upstream, [first, _]) = kernel();
+    let comment = V1.replace("int area", "/* area */ int area");
+    let space = V1.replace("  return", "\treturn");
+    // A comment that ends in a backslash takes the next line with it.
+    let swallowed = V1.replace("int height = 1;", "// height \\\nint height = 1;");
+    for (claim, content, broken) in [
+        ("comments", &comment, false),
+        ("whitespace", &comment, true),
+        ("whitespace", &space, false),
+        ("identical", &space, true),
+        ("comments", &swallowed, true),
+        ("comments", &DELTA.to_owned(), true),
+        ("code", &DELTA.to_owned(), false),
+    ] {
+        let project = project(&upstream, &first, &first, &format!("claim = \"{claim}\"\n"), content);
+        let found = verify(&project).contains(&"error claim-broken ours src/kernel.cu".to_owned());
+        assert_eq!(found, broken, "{claim}: {content}");
+    }
+}
+
+#[test]
+fn every_file_of_the_tree_is_hashed() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    project.run(&["apply"]).expect(0);
+    let tree = project.tree();
+    write(&tree.join("src/kernel.cu"), V1);
+    write(&tree.join("extra.txt"), "extra\n");
+    std::fs::remove_file(tree.join("docs/a.md")).unwrap();
+    let mut found = verify(&project);
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "error tree-content ours src/kernel.cu",
+            "error tree-extra - extra.txt",
+            "error tree-missing - docs/a.md",
+        ]
+    );
+    project.run(&["verify"]).expect(1);
+}
+
+#[test]
+fn an_edit_that_keeps_size_and_time_is_found() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    project.run(&["apply"]).expect(0);
+    let file = project.tree().join("docs/a.md");
+    let time = std::fs::metadata(&file).unwrap().modified().unwrap();
+    write(&file, "READ ME\n");
+    std::fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    assert_eq!(verify(&project), ["error tree-content - docs/a.md"]);
+}
+
+#[test]
+fn files_and_globs_that_lead_nowhere_are_found() {
+    let (upstream, [first, _]) = kernel();
+    let tables = format!(
+        "\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\nfiles = [\"src/kernel.cu\", \"src/*.metal\"]\n\
+         \n[[check]]\nname = \"idle\"\nglobs = [\"metal/**\"]\nforbid = [\"x\"]\n\
+         \n[[test]]\nname = \"t\"\nproject = \"tests/t\"\ntarget = \"t\"\ncommand = [\"{{build}}/t\"]\nsources = [\"tests/t/*.cpp\"]\n"
+    );
+    let project = Project::on(&upstream, &first, &tables);
+    project.write("overlays/up/src/kernel.cu", DELTA);
+    project.write("overlays/up/src/forgotten.cu", "int x;\n");
+    let mut found = verify(&project);
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "error glob-matches-nothing - -",
+            "error glob-matches-nothing - -",
+            "error glob-matches-nothing - -",
+            "error unnamed-file - -",
+            "warning unchecked-overlay ours -",
+        ]
+    );
+    // For all other commands, a glob of an overlay that matches nothing is an error of the manifest.
+    let run = project.run(&["status"]).expect(2);
+    assert!(
+        run.stderr.contains("src/*.metal") && run.stderr.contains("manifests/up.toml:11"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn two_whole_overlays_on_a_path_are_an_error_unless_they_exclude_each_other() {
+    let (upstream, [first, _]) = kernel();
+    let tables = |first_when: &str, second_when: &str| {
+        format!(
+            "\n[features]\nexclusive = [[\"cuda\", \"rocm\"]]\n\
+             \n[[overlay]]\nname = \"a\"\nbase = \"{first}\"\nfiles = [\"src/kernel.cu\"]\n{first_when}\
+             \n[[overlay]]\nname = \"b\"\nbase = \"{first}\"\nfiles = [\"src/*.cu\"]\n{second_when}"
+        )
+    };
+    for (a, b, clash) in [
+        ("", "", true),
+        ("when = [\"cuda\"]\n", "", true),
+        ("when = [\"cuda\"]\n", "when = [\"rocm\"]\n", false),
+        ("when = [\"cuda\"]\n", "when = [\"!cuda\"]\n", false),
+        ("when = [\"cuda\"]\n", "when = [\"extras\"]\n", true),
+    ] {
+        let project = Project::on(&upstream, &first, &tables(a, b));
+        project.write("overlays/up/src/kernel.cu", DELTA);
+        let found = verify(&project).contains(&"error two-whole-overlays - -".to_owned());
+        assert_eq!(found, clash, "{a} {b}");
+        assert_eq!(project.run(&["status"]).code, if clash { 2 } else { 0 });
+    }
+}
+
+#[test]
+fn forbidden_patterns_are_found_with_their_line() {
+    let (upstream, [first, _]) = kernel();
+    let check = "\n[[check]]\nname = \"no-printf\"\nglobs = [\"src/**\"]\nforbid = ['printf\\(']\n";
+    let content = DELTA.replace("  return", "  printf(\"x\");\n  return");
+    let project = project(&upstream, &first, &first, check, &content);
+    let document = project.run(&["verify", "--json"]).expect(1).json();
+    let finding = &document["findings"][0];
+    assert_eq!(finding["code"], "check-found");
+    assert_eq!((&finding["file"], &finding["line"]), (&"overlays/up/src/kernel.cu".into(), &5.into()));
+}
+
+#[test]
+fn every_place_that_repeats_the_pin_is_compared() {
+    let (upstream, [first, second]) = kernel();
+    let place =
+        "\n[[upstream.also-pinned]]\nfile = \"CMakeLists.txt\"\nregex = 'GIT_TAG\\s+([0-9a-f]{40})'\n";
+    for (text, expected) in [
+        (Some(format!("GIT_TAG {first}\n")), vec![]),
+        (Some(format!("GIT_TAG  {second}\n")), vec!["error also-pinned-differs - -"]),
+        (Some(format!("GIT_TAG {first}\nGIT_TAG {second}\n")), vec!["error also-pinned-differs - -"]),
+        (Some("GIT_TAG main\n".to_owned()), vec!["error also-pinned-no-match - -"]),
+        (None, vec!["error also-pinned-missing - -"]),
+    ] {
+        let project = Project::on(&upstream, &first, place);
+        if let Some(text) = &text {
+            project.write("CMakeLists.txt", text);
+        }
+        assert_eq!(verify(&project), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn reports_tests_and_documents_that_are_missing_are_found() {
+    let (upstream, [first, _]) = kernel();
+    let more = "report = \"docs/upstream/ours.md\"\ntests = [\"t\"]\n\
+         \n[[test]]\nname = \"t\"\nproject = \"tests/t\"\ntarget = \"t\"\ncommand = [\"{build}/t\"]\n";
+    let content = format!("// See docs/why.md.\n{DELTA}");
+    let project = project(&upstream, &first, &first, more, &content);
+    let mut found = verify(&project);
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "error missing-document ours src/kernel.cu",
+            "error missing-report ours -",
+            "error missing-test ours -"
+        ]
+    );
+    project.write("docs/why.md", "");
+    project.write("docs/upstream/ours.md", "");
+    project.write("tests/t/CMakeLists.txt", "");
+    assert!(verify(&project).is_empty());
+}
+
+#[test]
+fn a_body_below_an_upstream_marker_is_that_file() {
+    let (upstream, [first, second]) = kernel();
+    let marker = format!("// ---- begin upstream src/kernel.cu @ {first} ----\n");
+    for (content, broken) in [
+        (format!("int ours;\n{marker}{V1}"), false),
+        (format!("int ours;\n{marker}{V1}// ---- end upstream ----\nint more;\n"), false),
+        (format!("int ours;\n{marker}{DELTA}"), true),
+        (format!("int ours;\n{}{V1}", marker.replace(&first, &second)), true),
+        (format!("int ours;\n{}{V1}", marker.replace("kernel", "nothing")), true),
+    ] {
+        let project = project(&upstream, &first, &first, "", &content);
+        let found = verify(&project).contains(&"error marker-differs ours src/kernel.cu".to_owned());
+        assert_eq!(found, broken, "{content}");
+    }
+}
+
+#[test]
+fn a_patch_that_does_not_fit_is_found() {
+    let (upstream, [first, second]) = kernel();
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\npatch = \"ours.patch\"\n");
+    let patch = "--- a/src/kernel.cu\n+++ b/src/kernel.cu\n@@ -1,2 +1,2 @@\n-int width = 1;\n+int width = 3;\n int height = 1;\n";
+    let project = Project::on(&upstream, &first, &table);
+    project.write("overlays/up/ours.patch", patch);
+    project.run(&["apply"]).expect(0);
+    assert!(verify(&project).is_empty());
+    project.write("manifests/up.toml", project.read("manifests/up.toml").replacen(&first, &second, 1));
+    assert_eq!(verify(&project), ["error stale ours src/kernel.cu", "error does-not-fit - -"]);
+    project.run(&["apply"]).expect(3);
+}
+
+#[test]
+fn a_change_of_our_own_stays_within_what_is_expected() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    project.write(".gitignore", "home\ncache\n.overlaid\n");
+    git(project.path(), &["init", "-q", "-b", "main"]);
+    let commit = || {
+        git(project.path(), &["add", "-A"]);
+        let args = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "x"];
+        git(project.path(), &args);
+    };
+    commit();
+    let verify_since =
+        || findings(&project.run(&["verify", "--since", "HEAD", "--expect", "comments", "--json"]));
+    assert!(verify_since().is_empty());
+    project.write("overlays/up/src/kernel.cu", format!("// a note\n{DELTA}"));
+    assert!(verify_since().is_empty());
+    project.write("overlays/up/src/kernel.cu", DELTA.replace("2 *", "3 *"));
+    assert_eq!(verify_since(), ["error change-exceeds ours src/kernel.cu"]);
+    // An overlay that was not there before is code.
+    let table = format!("\n[[overlay]]\nname = \"new\"\nbase = \"{first}\"\ndelete = [\"docs/a.md\"]\n");
+    project.write("manifests/up.toml", project.read("manifests/up.toml") + &table);
+    assert!(verify_since().contains(&"error change-exceeds new docs/a.md".to_owned()));
+    let run = project.run(&["verify", "--since", "nope", "--expect", "comments"]).expect(4);
+    assert!(run.stderr.contains("there is no revision `nope`"), "{}", run.stderr);
+}
+
+#[test]
+fn warnings_count_with_strict_only() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", &format!("// a note\n{V1}"));
+    project.run(&["verify"]).expect(0);
+    project.run(&["verify", "--strict"]).expect(1);
+}
+
+#[test]
+fn each_code_is_documented() {
+    let documented = include_str!("../docs/findings.md");
+    let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/verify")).unwrap();
+    let mut codes = 0;
+    for source in sources {
+        let text = std::fs::read_to_string(source.unwrap().path()).unwrap();
+        for constructor in ["Finding::error(", "Finding::warning(", "Finding::new("] {
+            for call in text.split(constructor).skip(1) {
+                let Some(code) = call.split('"').nth(1) else { continue };
+                if code.contains(|c: char| !c.is_ascii_lowercase() && c != '-') {
+                    continue;
+                }
+                codes += 1;
+                assert!(documented.contains(&format!("| `{code}` |")), "{code} is not in docs/findings.md");
+            }
+        }
+    }
+    assert!(codes > 20, "{codes}");
+}
