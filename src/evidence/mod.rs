@@ -8,12 +8,13 @@
 //! from to its runs. The name of the test, reasons, links, and overlays that the test never sees are in no key.
 
 pub mod build;
+mod layout;
 pub mod result;
 pub mod sealed;
 
 pub use build::{BuildInputs, BuildOutcome, BuildRecord, Candidate, TreeRead};
 pub use result::{ResultRecord, RunInputs, what_was_read};
-pub use sealed::{EvidenceError, parse_record, render_record};
+pub use sealed::{EvidenceError, parse_checked_result, parse_record, render_record};
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Record, SCHEMA};
+use super::{Record, ResultRecord, SCHEMA, layout};
 use crate::canonical_json;
 
 /// Why a text is not a record.
@@ -47,9 +47,9 @@ pub fn render_record(record: &Record) -> Result<String, EvidenceError> {
     if let Value::Object(object) = &mut value {
         object.insert("check".to_owned(), check.into());
     }
-    let mut text = serde_json::to_string_pretty(&value).map_err(malformed)?;
-    text.push('\n');
-    Ok(text)
+    let mut text = layout::render(&value).map_err(malformed)?;
+    text.push(b'\n');
+    String::from_utf8(text).map_err(|error| EvidenceError::Malformed(error.to_string()))
 }
 
 /// Reads a record and checks its hash. White space and the order of keys do not matter.
@@ -76,4 +76,13 @@ pub fn parse_record(text: &str) -> Result<Record, EvidenceError> {
         object.remove("schema");
     }
     serde_json::from_value(value).map_err(malformed)
+}
+
+/// Reads a record of runs whose text, byte for byte, [`parse_record`] has accepted before: the hash is not
+/// computed again.
+///
+/// # Errors
+/// If it is not such a record.
+pub fn parse_checked_result(text: &[u8]) -> Result<ResultRecord, EvidenceError> {
+    serde_json::from_slice(text).map_err(|error| EvidenceError::Malformed(error.to_string()))
 }
