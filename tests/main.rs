@@ -6,6 +6,8 @@ mod support;
 
 mod diff;
 mod manifest;
+mod planted;
+mod prove;
 mod status;
 mod store;
 mod verdicts;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::evidence::VariantNote;
 use crate::id::{BlobId, CommitId, Name, OverlayName, UpstreamPath};
 use crate::io::workspace::Workspace;
+use crate::kernel_test::repeats;
 use crate::manifest::{Overlay, Test};
 use crate::overlay::{At, Loaded, Resolution, content_at, diff, resolve};
 use crate::tree::{Changes, Content, Entry, Listing};
@@ -266,9 +267,9 @@ impl<'a> Campaign<'a> {
             members.iter().flat_map(|member| &member.runs_needed).map(|(_, runs)| *runs).max().unwrap_or(1);
         let mut place = Place::new();
         for test in &tests {
-            let runs = needed.max(test.repeats).min(1000);
-            let seeds = crate::kernel_test::repeats::seeds(runs);
-            for variant in [&with, &without] {
+            let [first_without, first_with] = repeats::first_runs(test.repeats);
+            for (variant, first) in [(&with, first_with), (&without, first_without)] {
+                let seeds = repeats::seeds(first.max(needed));
                 let have = self.runs(variant, &test.name).unwrap_or(0);
                 if have < seeds.len() && may_run {
                     // What is on record may be less than is needed: a second call runs the rest.
@@ -381,7 +382,7 @@ impl<'a> Campaign<'a> {
                 on.iter().copied().filter(|o| !variant.overlays.contains(o)).collect();
             let added: Vec<&OverlayName> = variant.overlays.iter().filter(|o| !on.contains(o)).collect();
             let mut label = format!("pin{fault}");
-            if variant.overlays.is_empty() && !on.is_empty() {
+            if variant.overlays.is_empty() && on.len() > 3 {
                 return format!("{label} without overlays");
             }
             if !missing.is_empty() {

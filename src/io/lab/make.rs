@@ -138,13 +138,14 @@ impl<'a> Workshop<'a> {
     /// # Errors
     /// If a tool is missing or cannot be read.
     pub fn steering(&mut self, test: &Test) -> Result<Steering, Obstacle> {
-        let mut steering = match test.target {
+        let target = target_of(test);
+        let mut steering = match target {
             Some(_) => self.steering_of_build()?,
             None => Steering::default(),
         };
         let options = &mut steering.options;
-        if let Some(target) = &test.target {
-            options.insert("target".to_owned(), target.value.clone());
+        if let Some(target) = target {
+            options.insert("target".to_owned(), target.to_owned());
         }
         if let Some(project) = &test.project {
             options.insert("project".to_owned(), project.value.display().to_string());
@@ -230,7 +231,7 @@ impl<'a> Workshop<'a> {
         steering: &Steering,
     ) -> Result<Made, MakeError> {
         let mut read = Read { files: self.named_sources(test), ..Read::default() };
-        let Some(target) = &test.target else {
+        let Some(target) = target_of(test) else {
             let command = self.command(site, None, test);
             return Ok(Made::Ready(Ready { command, read, steps: 0, build: None }));
         };
@@ -242,7 +243,7 @@ impl<'a> Workshop<'a> {
         if let Some(failure) = project.configure(&now)? {
             return Ok(Made::Failed(failure));
         }
-        let built = match project.build(std::slice::from_ref(&target.value))? {
+        let built = match project.build(&[target.to_owned()])? {
             Outcome::Built(built) => built,
             Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
         };
@@ -358,12 +359,22 @@ impl<'a> Workshop<'a> {
         ConfiguredFor { steering, names: sources.names().to_owned(), files }
     }
 
-    /// The command of a test with `{build}`, `{tree}` and `{root}` replaced.
+    /// The command of a test with `{build}` and `{tree}` replaced.
     fn command(&self, site: &Site, build: Option<&Path>, test: &Test) -> Vec<OsString> {
         let tree = site.tree();
         let build = build.unwrap_or(&tree);
-        let places = [("{build}", build), ("{tree}", tree.as_path()), ("{root}", self.root.as_path())];
+        let places = [("{build}", build), ("{tree}", tree.as_path())];
         test.command.iter().map(|part| replace(part, &places)).collect()
+    }
+}
+
+/// What is built for a test: its target, or all of its project.
+#[must_use]
+pub fn target_of(test: &Test) -> Option<&str> {
+    match (&test.target, &test.project) {
+        (Some(target), _) => Some(&target.value),
+        (None, Some(_)) => Some("all"),
+        (None, None) => None,
     }
 }
 

@@ -25,7 +25,7 @@ use crate::manifest::{Format, Profile, Sanitizer, Test};
 use crate::upstream::Upstream;
 use crate::verdict::{Obstacle, Ran, State};
 
-use super::make::{Made, MakeError, Read, Ready, Steering, Workshop, describe, opened};
+use super::make::{Made, MakeError, Read, Ready, Steering, Workshop, describe, opened, target_of};
 use super::records::{self, Builds, Results};
 use super::site::Site;
 use super::sources::Sources;
@@ -401,7 +401,7 @@ impl<'a> Lab<'a> {
             Requirement::Nothing | Requirement::Device(_) => {}
         }
         self.flip(subject)?;
-        if test.target.is_some() {
+        if target_of(test).is_some() {
             let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
             (self.events)(event);
         }
@@ -417,7 +417,7 @@ impl<'a> Lab<'a> {
                 return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
         };
-        if test.target.is_some() {
+        if target_of(test).is_some() {
             (self.events)(Event::Built { steps: ready.steps, wall: started.elapsed() });
         }
         let folders = Folders {
@@ -492,7 +492,10 @@ impl<'a> Lab<'a> {
             for (path, entry) in opened(reads.as_ref(), &subject.sources) {
                 record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
             }
-            if reads.is_none() || test.target.is_none() {
+            let program = ready.command.first().map(Path::new);
+            let is_built =
+                program.zip(ready.build.as_ref()).is_some_and(|(file, build)| file.starts_with(build));
+            if reads.is_none() || !is_built {
                 // A script may look whether a file is there without opening it.
                 record.inputs.files.insert(NAMES.to_owned(), subject.sources.names().to_owned());
             }

@@ -54,8 +54,15 @@ impl Trial<'_> {
         let mut part = run.clone();
         while self.can_go_on(&run) && was_cut_short(&part) {
             let known = mentioned(&run);
+            let in_case = ended_in_case(&part);
             part = next(None, &known)?;
-            let is_new = mentioned(&part).iter().any(|case| !known.contains(case));
+            let news = mentioned(&part);
+            if news.is_empty() && !in_case {
+                // It crashes when all is done, with and without cases: nothing is left to run.
+                run.processes.extend(part.processes);
+                break;
+            }
+            let is_new = news.iter().any(|case| !known.contains(case));
             run = run.then(part.clone());
             // A test that does not know OVERLAID_SKIP starts from the beginning again: that leads nowhere.
             if !is_new {
@@ -181,16 +188,6 @@ fn mentioned(run: &Run) -> BTreeSet<CaseKey> {
 
 /// Whether the process ended in the middle of a case, or crashed between cases: there may be more.
 fn was_cut_short(part: &Run) -> bool {
-    let in_case = part.cells.iter().any(|cell| {
-        !cell.case.is_pseudo()
-            && matches!(
-                &cell.outcome,
-                CellOutcome::Fail { how: FailHow::Crash { .. } | FailHow::Died { .. } }
-                    | CellOutcome::Unknown {
-                        why: Unknown::Timeout | Unknown::NoResult | Unknown::OneOfSeveral { .. }
-                    }
-            )
-    });
     let by_itself = |process: &Process| !matches!(process.end, End::Exit { .. } | End::NotStarted { .. });
     let between = !mentioned(part).is_empty() && part.processes.last().is_some_and(by_itself);
     let from_outside = part.cells.iter().any(|cell| {
@@ -199,7 +196,20 @@ fn was_cut_short(part: &Run) -> bool {
             CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Protocol { .. } }
         )
     });
-    (in_case || between) && !from_outside
+    (ended_in_case(part) || between) && !from_outside
+}
+
+/// Whether a case was being run when the process ended.
+fn ended_in_case(part: &Run) -> bool {
+    part.cells.iter().filter(|cell| !cell.case.is_pseudo()).any(|cell| {
+        matches!(
+            &cell.outcome,
+            CellOutcome::Fail { how: FailHow::Crash { .. } | FailHow::Died { .. } }
+                | CellOutcome::Unknown {
+                    why: Unknown::Timeout | Unknown::NoResult | Unknown::OneOfSeveral { .. }
+                }
+        )
+    })
 }
 
 fn is_one_of_several(outcome: &CellOutcome) -> bool {

@@ -101,6 +101,18 @@ fn a_test_that_does_not_leave_out_what_it_is_told_to_ends_after_one_more_process
 }
 
 #[test]
+fn a_crash_after_the_last_case_takes_no_case_with_it() {
+    let mut bench = Bench::new("late", "none", "");
+    bench.command = vec!["sh".into(), "-c".into(), format!("{SCRIPT}\nkill -SEGV $$").into()];
+    assert_eq!(bench.outcomes(), PASS);
+    bench.env.set("BAD", "2");
+    bench.env.set("HOW", "kill -ABRT $$");
+    let mut expected = PASS.map(ToOwned::to_owned);
+    expected[1] = r#"{"n":2} Fail { how: Crash { signal: 6 } }"#.to_owned();
+    assert_eq!(bench.outcomes(), expected);
+}
+
+#[test]
 fn a_kill_from_outside_is_nobodys_fault_and_ends_the_run() {
     let bench = Bench::new("kill", "2", "kill -KILL $$");
     let outcomes = bench.outcomes();

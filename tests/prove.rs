@@ -1,0 +1,389 @@
+//! `build`, `test`, `prove`: real builds, real processes, real evidence.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::planted::{Kind, Scene, Situation, Truth, case_file, test_table};
+use crate::support::{Project, Run, Upstream, git};
+
+/// What a run said that it does: lines that begin with `build` or `run`.
+fn work(run: &Run) -> Vec<String> {
+    let is_work = |line: &&str| line.starts_with("build ") || line.starts_with("run ");
+    run.stderr.lines().filter(is_work).map(ToOwned::to_owned).collect()
+}
+
+/// A fault that is still there, and an overlay `fix` that mends it.
+fn fault(does: &str) -> Situation {
+    let mut scene = Scene::new(&[("hero", does), ("other", "good")], &[("unread", "1\n")]);
+    let pin = scene.commit(&[("elsewhere", "more\n")]);
+    scene.change("fix", Kind::Patch, "hero", does, "good");
+    scene.done(does.to_owned(), &pin, &[("fix", Truth::Is("needed"))])
+}
+
+fn evidence(project: &Project) -> Vec<PathBuf> {
+    let folder = project.path().join("docs/upstream/evidence");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map(|dir| dir.map(|entry| entry.unwrap().path()).collect())
+        .unwrap_or_default();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_was_proven_is_not_run_again_until_something_it_depends_on_changes() {
+    let situation = fault("wrong");
+    let project = &situation.project;
+    let first = project.run(&["prove"]).expect(0);
+    assert!(!work(&first).is_empty());
+    let files = evidence(project);
+    assert_eq!(files.len(), 2, "{files:?}");
+
+    let second = project.run(&["prove"]).expect(0);
+    assert_eq!(work(&second), Vec::<String>::new());
+    assert_eq!(second.stdout, first.stdout);
+    assert_eq!(evidence(project), files);
+
+    // A reason, a link: nothing to run.
+    let manifest = project.read("manifests/up.toml").replace("\"planted\"", "\"planted by hand\"");
+    project.write("manifests/up.toml", &manifest);
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+
+    // The test itself: everything.
+    let script = project.read("tests/check/check.sh");
+    project.write("tests/check/check.sh", format!("{script}# another line\n"));
+    assert!(!work(&project.run(&["prove"]).expect(0)).is_empty());
+}
+
+#[test]
+fn an_overlay_that_the_test_never_sees_makes_nothing_run_again() {
+    let mut scene = Scene::new(&[("hero", "wrong")], &[("unread", "1\n")]);
+    let pin = scene.commit(&[("elsewhere", "more\n")]);
+    scene.change("fix", Kind::Patch, "hero", "wrong", "good");
+    scene.overlay("unseen", "files = [\"unread\"]");
+    scene.file("overlays/up/unread", "2\n");
+    let situation = scene.done(String::new(), &pin, &[]);
+    let project = &situation.project;
+    project.run(&["prove", "fix"]).expect(0);
+    project.write("overlays/up/unread", "3\n");
+    let again = project.run(&["prove", "fix"]).expect(0);
+    assert_eq!(work(&again), Vec::<String>::new());
+    project.write("overlays/up/fix.patch", project.read("overlays/up/fix.patch").replace("+good", "+nan"));
+    let again = project.run(&["prove", "fix"]);
+    assert_ne!(again.code, 0);
+    assert!(!work(&again).is_empty());
+}
+
+#[test]
+fn a_proven_overlay_gets_its_witness_and_the_manifest_keeps_its_comments() {
+    let situation = fault("wrong");
+    let project = &situation.project;
+    let manifest =
+        project.read("manifests/up.toml").replace("[[overlay]]", "# why we have this\n[[overlay]]");
+    project.write("manifests/up.toml", &manifest);
+    let run = project.run(&["prove"]).expect(0);
+    assert!(run.stderr.contains("the pin is now the witness of fix"), "{}", run.stderr);
+    let after = project.read("manifests/up.toml");
+    let added: Vec<&str> = after.lines().filter(|line| !manifest.lines().any(|old| old == *line)).collect();
+    assert_eq!(added.len(), 1, "{after}");
+    assert!(added[0].starts_with("witness") && after.contains("# why we have this"), "{after}");
+    let again = project.run(&["prove"]).expect(0);
+    assert!(!again.stderr.contains("witness"), "{}", again.stderr);
+    assert_eq!(project.read("manifests/up.toml"), after);
+}
+
+#[test]
+fn a_dry_run_says_what_would_run_and_runs_nothing() {
+    let situation = fault("wrong");
+    let project = &situation.project;
+    let run = project.run(&["prove", "--dry-run"]).expect(0);
+    assert!(run.stdout.contains("pin without fix") && run.stdout.contains("check"), "{}", run.stdout);
+    assert!(!project.path().join(".overlaid/lab").exists());
+    assert!(evidence(project).is_empty());
+    project.run(&["prove"]).expect(0);
+    let run = project.run(&["prove", "--dry-run"]).expect(0);
+    assert!(run.stdout.contains("needed") && !run.stdout.contains("would be built"), "{}", run.stdout);
+}
+
+#[test]
+fn evidence_that_was_edited_says_nothing() {
+    let situation = fault("wrong");
+    let project = &situation.project;
+    project.run(&["prove"]).expect(0);
+    for file in evidence(project) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("0.5", "0.001")).unwrap();
+    }
+    let again = project.run(&["prove"]).expect(0);
+    assert!(again.stderr.contains("is not used") && again.stderr.contains("edited"), "{}", again.stderr);
+    assert!(!work(&again).is_empty());
+}
+
+#[test]
+fn one_document_has_all_of_it() {
+    let situation = fault("crash");
+    let document = situation.project.run(&["prove", "--json"]).expect(0).json();
+    assert_eq!(document["schema"], "overlaid.prove.v1");
+    let overlay = &document["overlays"][0];
+    assert_eq!((&overlay["name"], &overlay["verdict"]), (&"fix".into(), &"needed".into()));
+    for key in ["attributed", "fixed", "broken", "unfixed", "silenced", "reasons", "cells"] {
+        assert!(overlay[key].is_array(), "{key}: {overlay}");
+    }
+    assert_eq!(overlay["fixed"][0]["test"], "check");
+    assert_eq!(overlay["fixed"][0]["case"], r#"{"n":"hero"}"#);
+}
+
+fn is_running(name: &Path) -> bool {
+    let name = name.to_string_lossy().into_owned();
+    std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| {
+        let line = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let own = entry.file_name().to_string_lossy() == std::process::id().to_string();
+        !own && String::from_utf8_lossy(&line).contains(&name)
+    })
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_proof_ends_what_it_started_and_goes_on_later() {
+    let mut scene = Scene::new(&[("hero", "wrong"), ("slow", "hang")], &[]);
+    scene.tests = test_table("check", "60s");
+    let pin = scene.commit(&[("mends/slow-0", "good\n")]);
+    scene.change("fix", Kind::Patch, "hero", "wrong", "good");
+    // Off at first; then the test hangs.
+    scene.overlay("slow", "delete = [\"mends/slow-0\"]\nwhen = [\"slow\"]");
+    let situation = scene.done(String::new(), &pin, &[]);
+    let project = &situation.project;
+    let mut child = project
+        .command(&["--features", "slow", "prove", "fix"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let marker = project.path().join("state");
+    let started = Instant::now();
+    let results = project.path().join(format!(".overlaid/lab/up/{pin}/results/check"));
+    while !results.exists() && started.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let ended = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(ended.elapsed() < Duration::from_secs(10));
+    assert_eq!(status.code(), Some(4));
+    assert!(!is_running(&marker));
+    // Without the slow part it goes on as if nothing had been.
+    project.run(&["prove", "fix"]).expect(0);
+}
+
+#[test]
+fn a_test_that_writes_into_the_tree_is_noticed_and_spoils_nothing() {
+    let situation = fault("wrong");
+    let project = &situation.project;
+    let script = project.read("tests/check/check.sh");
+    project.write(
+        "tests/check/check.sh",
+        format!("{script}").replace(
+            "[ \"$mode\" = nothing ]",
+            "echo mine > \"$OVERLAID_TREE/cases/new\"\n[ \"$mode\" = nothing ]",
+        ),
+    );
+    let run = project.run(&["prove"]);
+    assert!(run.stderr.contains("writes into the tree"), "{}", run.stderr);
+    let tree = std::fs::read_dir(project.path().join(".overlaid/lab/up")).unwrap();
+    let tree = tree.map(|entry| entry.unwrap().path().join("tree")).find(|tree| tree.is_dir()).unwrap();
+    assert!(!tree.join("cases/new").exists());
+}
+
+#[test]
+fn tools_and_devices_that_are_not_here_make_it_inconclusive() {
+    let situation = fault("wrong");
+    let mut project = situation.project;
+    let profile = "\n[profile.gpu]\nrequires = \"cuda\"\n";
+    let manifest = project.read("manifests/up.toml");
+    project.write("manifests/up.toml", format!("{manifest}{profile}"));
+    let run = project.run(&["prove"]).expect(4);
+    assert!(run.stdout.contains("inconclusive") && run.stdout.contains("CUDA"), "{}", run.stdout);
+
+    // No CMake, only what the test needs.
+    project.write("manifests/up.toml", &manifest);
+    let bin = project.path().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    for tool in ["sh", "git"] {
+        let mut found = std::env::split_paths(&path).map(|dir| dir.join(tool));
+        std::os::unix::fs::symlink(found.find(|file| file.is_file()).unwrap(), bin.join(tool)).unwrap();
+    }
+    project.set("PATH", bin);
+    let run = project.run(&["prove"]).expect(4);
+    assert!(run.stdout.contains("cmake is not on PATH"), "{}", run.stdout);
+}
+
+#[test]
+fn several_profiles_and_none_chosen_is_an_error_that_lists_them() {
+    let situation = fault("wrong");
+    let project = &situation.project;
+    let manifest = project.read("manifests/up.toml");
+    project.write("manifests/up.toml", format!("{manifest}\n[profile.one]\n[profile.two]\n"));
+    for command in ["build", "test", "prove"] {
+        let run = project.run(&[command]).expect(2);
+        assert!(run.stderr.contains("--profile one, --profile two"), "{}", run.stderr);
+    }
+    project.run(&["--profile", "two", "prove"]).expect(0);
+}
+
+#[test]
+fn a_test_on_several_commits_stands_side_by_side() {
+    let mut upstream_cases = Vec::new();
+    for n in 0..5 {
+        upstream_cases.push((format!("c{n}"), if n == 3 { "wrong" } else { "good" }));
+    }
+    let cases: Vec<(&str, &str)> = upstream_cases.iter().map(|(name, does)| (name.as_str(), *does)).collect();
+    let mut scene = Scene::new(&cases, &[]);
+    let parent = git(scene.upstream().path(), &["rev-parse", "HEAD"]);
+    let pin = scene.commit(&[("cases/c3", &case_file("c3", "good"))]);
+    let situation = scene.done(String::new(), &pin, &[]);
+    let run = situation.project.run(&["test", "check", "--at", &format!("{parent},pin")]).expect(1);
+    let rows: Vec<Vec<&str>> = run.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["check"]);
+    assert_eq!(rows[2][1..4], ["5", "4", "1"], "{}", run.stdout);
+    assert_eq!(rows[3][..4], ["pin", "5", "5", "0"], "{}", run.stdout);
+    assert!(run.stdout.contains(&format!("fail at {}: n c3", &parent[..10])), "{}", run.stdout);
+    situation.project.run(&["test", "--at", "pin"]).expect(0);
+    let unknown = situation.project.run(&["test", "nothing"]).expect(2);
+    assert!(unknown.stderr.contains("the tests: check"), "{}", unknown.stderr);
+}
+
+/// A library of three sources and two headers, with CMake.
+fn library() -> (Upstream, String) {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit(
+        "library",
+        &[
+            (
+                "CMakeLists.txt",
+                "cmake_minimum_required(VERSION 3.20)\nproject(library LANGUAGES CXX)\n\
+                 set(KIND plain CACHE STRING \"\")\nadd_library(library STATIC a.cpp b.cpp c.cpp)\n\
+                 target_compile_definitions(library PRIVATE KIND_${KIND})\n",
+            ),
+            ("a.cpp", "#include \"all.h\"\nint a() { return ALL; }\n"),
+            ("b.cpp", "#include \"all.h\"\n#include \"b.h\"\nint b() { return ALL + B; }\n"),
+            ("c.cpp", "int c() { return 3; }\n"),
+            ("all.h", "#define ALL 1\n"),
+            ("b.h", "#define B 2\n"),
+        ],
+    );
+    (upstream, pin)
+}
+
+fn overlay(name: &str, pin: &str, rest: &str) -> String {
+    format!("\n[[overlay]]\nname = \"{name}\"\nreason = \"ours\"\nbase = \"{pin}\"\n{rest}\n")
+}
+
+/// The objects that were compiled since the log was so long, by the name of their source.
+fn compiled(log: &Path, since: usize) -> Vec<String> {
+    let text = std::fs::read_to_string(log).unwrap();
+    let outputs = text.lines().skip(since).filter_map(|line| line.split('\t').nth(3));
+    let mut sources: Vec<String> = outputs
+        .filter(|output| output.ends_with(".o"))
+        .map(|output| Path::new(output).file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    sources.sort();
+    sources.dedup();
+    sources
+}
+
+#[test]
+fn a_flip_compiles_exactly_what_depends_on_the_overlay() {
+    let (upstream, pin) = library();
+    let overlays = [
+        overlay("header-of-two", &pin, "files = [\"all.h\"]"),
+        overlay("header-of-one", &pin, "files = [\"b.h\"]"),
+        overlay("source", &pin, "files = [\"c.cpp\"]"),
+    ];
+    let project = Project::on(
+        &upstream,
+        &pin,
+        &format!("{}\n[profile.p]\ntargets = [\"library\"]\n", overlays.concat()),
+    );
+    project.write("overlays/up/all.h", "#define ALL 10\n");
+    project.write("overlays/up/b.h", "#define B 20\n");
+    project.write("overlays/up/c.cpp", "int c() { return 30; }\n");
+    let log = project.path().join(format!(".overlaid/lab/up/{pin}/build/p/upstream/.ninja_log"));
+    project.run(&["build"]).expect(0);
+    for (without, expected) in [
+        ("header-of-two", vec!["a.cpp", "b.cpp"]),
+        ("header-of-one", vec!["b.cpp"]),
+        ("source", vec!["c.cpp"]),
+    ] {
+        for args in [vec!["build", "--without", without], vec!["build"]] {
+            let before = std::fs::read_to_string(&log).unwrap().lines().count();
+            project.run(&args).expect(0);
+            assert_eq!(compiled(&log, before), expected, "{args:?}");
+            let again = project.run(&args).expect(0);
+            assert!(again.stdout.contains("everything was built already"), "{}", again.stdout);
+        }
+    }
+}
+
+#[test]
+fn after_a_second_apply_ninja_has_no_work() {
+    let (upstream, pin) = library();
+    let project = Project::on(&upstream, &pin, &overlay("source", &pin, "files = [\"c.cpp\"]"));
+    project.write("overlays/up/c.cpp", "int c() { return 30; }\n");
+    project.run(&["apply"]).expect(0);
+    let build = project.path().join("build");
+    let run = |program: &str, args: &[&str]| {
+        let output = crate::support::command(program).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (tree, build) = (project.tree().display().to_string(), build.display().to_string());
+    run("cmake", &["-S", &tree, "-B", &build, "-G", "Ninja"]);
+    assert!(!run("ninja", &["-C", &build]).contains("no work to do"));
+    project.run(&["apply"]).expect(0);
+    assert!(run("ninja", &["-C", &build]).contains("no work to do"));
+}
+
+#[test]
+fn a_build_that_fails_says_why_and_one_that_works_says_where() {
+    let (upstream, pin) = library();
+    let overlays = overlay("broken", &pin, "files = [\"c.cpp\"]");
+    let project =
+        Project::on(&upstream, &pin, &format!("{overlays}\n[profile.p]\ntargets = [\"library\"]\n"));
+    project.write("overlays/up/c.cpp", "int c() { return 30 }\n");
+    let run = project.run(&["build"]).expect(1);
+    assert!(
+        run.stdout.contains("does not build (compile)") && run.stdout.contains("c.cpp:1"),
+        "{}",
+        run.stdout
+    );
+    let run = project.run(&["build", "--without", "broken"]).expect(0);
+    assert!(run.stdout.contains("build: "), "{}", run.stdout);
+    project.run(&["build", "--at", "pin"]).expect(0);
+    project.run(&["build", "--at", "no-such-branch"]).expect(2);
+    project.run(&["build", "--without", "nobody"]).expect(2);
+}
+
+#[test]
+fn an_overlay_that_changes_a_default_of_cmake_changes_it_in_its_variant_only() {
+    let (upstream, pin) = library();
+    let overlays = overlay("fancy", &pin, "patch = \"fancy.patch\"");
+    let project =
+        Project::on(&upstream, &pin, &format!("{overlays}\n[profile.p]\ntargets = [\"library\"]\n"));
+    project.write(
+        "overlays/up/fancy.patch",
+        "diff --git a/CMakeLists.txt b/CMakeLists.txt\n--- a/CMakeLists.txt\n+++ b/CMakeLists.txt\n@@ -2,3 +2,3 @@\n\
+         \x20project(library LANGUAGES CXX)\n-set(KIND plain CACHE STRING \"\")\n+set(KIND fancy CACHE STRING \"\")\n\
+         \x20add_library(library STATIC a.cpp b.cpp c.cpp)\n",
+    );
+    let cache = project.path().join(format!(".overlaid/lab/up/{pin}/build/p/upstream/CMakeCache.txt"));
+    for (args, kind) in
+        [(vec!["build"], "fancy"), (vec!["build", "--without", "fancy"], "plain"), (vec!["build"], "fancy")]
+    {
+        project.run(&args).expect(0);
+        let cache = std::fs::read_to_string(&cache).unwrap();
+        assert!(cache.contains(&format!("KIND:STRING={kind}")), "{args:?}");
+    }
+}
