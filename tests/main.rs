@@ -1,1 +1,3 @@
+//! One binary for all integration tests.
 
+mod lex;
