@@ -5,6 +5,7 @@
 mod support;
 
 mod diff;
+mod lex;
 mod manifest;
 mod planted;
 mod prove;
