@@ -267,9 +267,8 @@ impl<'a> Campaign<'a> {
             members.iter().flat_map(|member| &member.runs_needed).map(|(_, runs)| *runs).max().unwrap_or(1);
         let mut place = Place::new();
         for test in &tests {
-            let [first_without, first_with] = repeats::first_runs(test.repeats);
-            for (variant, first) in [(&with, first_with), (&without, first_without)] {
-                let seeds = repeats::seeds(first.max(needed));
+            let seeds = repeats::seeds(repeats::first_runs(test.repeats).max(needed));
+            for variant in [&with, &without] {
                 let have = self.runs(variant, &test.name).unwrap_or(0);
                 if have < seeds.len() && may_run {
                     // What is on record may be less than is needed: a second call runs the rest.
