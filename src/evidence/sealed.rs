@@ -47,9 +47,45 @@ pub fn render_record(record: &Record) -> Result<String, EvidenceError> {
     if let Value::Object(object) = &mut value {
         object.insert("check".to_owned(), check.into());
     }
-    let mut text = serde_json::to_string_pretty(&value).map_err(malformed)?;
+    let mut text = String::new();
+    write_value(&mut text, &value, 0);
     text.push('\n');
     Ok(text)
+}
+
+/// How deep a value is spread over several lines; what lies deeper, a cell for example, stands on one.
+const SPREAD: usize = 4;
+
+fn write_value(text: &mut String, value: &Value, depth: usize) {
+    let indent = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(std::iter::repeat_n(' ', depth));
+    };
+    match value {
+        Value::Object(members) if depth < SPREAD && !members.is_empty() => {
+            text.push('{');
+            for (index, (key, value)) in members.iter().enumerate() {
+                text.push_str(if index > 0 { "," } else { "" });
+                indent(text, depth + 1);
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push_str(": ");
+                write_value(text, value, depth + 1);
+            }
+            indent(text, depth);
+            text.push('}');
+        }
+        Value::Array(items) if depth < SPREAD && !items.is_empty() => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index > 0 { "," } else { "" });
+                indent(text, depth + 1);
+                write_value(text, item, depth + 1);
+            }
+            indent(text, depth);
+            text.push(']');
+        }
+        other => text.push_str(&other.to_string()),
+    }
 }
 
 /// Reads a record and checks its hash. White space and the order of keys do not matter.
