@@ -1,6 +1,52 @@
-//! Carry changes on top of somebody else's repository.
+//! Carry changes on top of somebody else's repository, and know what they do, what they undo, and whether they
+//! are still needed.
 //!
-//! The guide to this crate is written last; until then read the modules in the order below.
+//! # Concepts
+//!
+//! An *upstream* is a git repository of somebody else. A *manifest* pins one of its commits and names *overlays*:
+//! changes that are carried on it. A *tree* is a folder of upstream sources with the overlays on them. A *variant* is
+//! a commit and a set of overlays; *kernel tests* run on variants and report a figure for each of their cases. Records of
+//! such runs are *evidence*, and what they say about an overlay is a *verdict*.
+//!
+//! # How to read it
+//!
+//! The way the data goes is the order in which to read:
+//!
+//! 1. [`id`] and [`mod@tree`]: the vocabulary. A text becomes a name or a path once, and is valid ever after.
+//! 2. [`manifest`]: from TOML to a model.
+//! 3. [`upstream`]: what can be asked of an upstream. `io::store` answers from git objects.
+//! 4. [`overlay`]: what a set of overlays makes of a commit's tree; [`merge`] and [`overlay::diff`] help.
+//! 5. [`provenance`]: what an overlay is, measured against history. [`lex`] tells comments from code.
+//! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
+//! 7. [`verify`]: the checks.
+//! 8. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
+//!
+//! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
+//! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
+//!
+//! # An example
+//!
+//! Two texts that differ in comments only, and two that do not, though it looks like it:
+//!
+//! ```
+//! use overlaid::id::UpstreamPath;
+//! use overlaid::lex::{Comparison, Delta, compare};
+//!
+//! let path = UpstreamPath::parse("src/kernel.cu")?;
+//! let base = b"int width = 1;\nint height = 2;\n";
+//! let noted = b"int width = 1; // in elements\nint height = 2;\n";
+//! assert_eq!(compare(&path, base, noted), Comparison::Known(Delta::Comments));
+//!
+//! // A comment that ends in a backslash goes on in the next line, and takes `height` with it.
+//! let swallowed = b"int width = 1; // in elements \\\nint height = 2;\n";
+//! assert_eq!(compare(&path, base, swallowed), Comparison::Known(Delta::Code));
+//! # Ok::<(), overlaid::id::PathError>(())
+//! ```
+//!
+//! # Features
+//!
+//! `cli` (default) is the program. `git` is the library with git objects and merges. Without features: manifests,
+//! tokens, plans, trees and the rules of the proof, with few dependencies.
 
 pub mod canonical_json;
 #[cfg(feature = "cli")]

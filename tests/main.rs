@@ -5,9 +5,11 @@
 mod support;
 
 mod diff;
+mod lex;
 mod manifest;
 mod planted;
 mod prove;
 mod status;
 mod store;
+mod verdicts;
 mod verify;

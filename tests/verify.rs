@@ -152,7 +152,7 @@ fn files_and_globs_that_lead_nowhere_are_found() {
     // For all other commands, a glob of an overlay that matches nothing is an error of the manifest.
     let run = project.run(&["status"]).expect(2);
     assert!(
-        run.stderr.contains("src/*.metal") && run.stderr.contains("manifests/up.toml:10"),
+        run.stderr.contains("src/*.metal") && run.stderr.contains("manifests/up.toml:11"),
         "{}",
         run.stderr
     );

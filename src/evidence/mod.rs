@@ -9,12 +9,13 @@
 
 pub mod build;
 mod packed;
+mod layout;
 pub mod result;
 pub mod sealed;
 
 pub use build::{BuildInputs, BuildOutcome, BuildRecord, Candidate, TreeRead};
 pub use result::{ResultRecord, RunInputs, what_was_read};
-pub use sealed::{EvidenceError, parse_record, render_record};
+pub use sealed::{EvidenceError, parse_checked_result, parse_record, render_record};
 
 use serde::{Deserialize, Serialize};
 

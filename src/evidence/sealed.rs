@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Record, SCHEMA};
+use super::{Record, ResultRecord, SCHEMA, layout};
 use crate::canonical_json;
 
 /// Why a text is not a record.
@@ -47,45 +47,9 @@ pub fn render_record(record: &Record) -> Result<String, EvidenceError> {
     if let Value::Object(object) = &mut value {
         object.insert("check".to_owned(), check.into());
     }
-    let mut text = String::new();
-    write_value(&mut text, &value, 0);
-    text.push('\n');
-    Ok(text)
-}
-
-/// How deep a value is spread over several lines; what lies deeper, a cell for example, stands on one.
-const SPREAD: usize = 4;
-
-fn write_value(text: &mut String, value: &Value, depth: usize) {
-    let indent = |text: &mut String, depth: usize| {
-        text.push('\n');
-        text.extend(std::iter::repeat_n(' ', depth));
-    };
-    match value {
-        Value::Object(members) if depth < SPREAD && !members.is_empty() => {
-            text.push('{');
-            for (index, (key, value)) in members.iter().enumerate() {
-                text.push_str(if index > 0 { "," } else { "" });
-                indent(text, depth + 1);
-                text.push_str(&Value::from(key.as_str()).to_string());
-                text.push_str(": ");
-                write_value(text, value, depth + 1);
-            }
-            indent(text, depth);
-            text.push('}');
-        }
-        Value::Array(items) if depth < SPREAD && !items.is_empty() => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                text.push_str(if index > 0 { "," } else { "" });
-                indent(text, depth + 1);
-                write_value(text, item, depth + 1);
-            }
-            indent(text, depth);
-            text.push(']');
-        }
-        other => text.push_str(&other.to_string()),
-    }
+    let mut text = layout::render(&value).map_err(malformed)?;
+    text.push(b'\n');
+    String::from_utf8(text).map_err(|error| EvidenceError::Malformed(error.to_string()))
 }
 
 /// Reads a record and checks its hash. White space and the order of keys do not matter.
@@ -112,4 +76,13 @@ pub fn parse_record(text: &str) -> Result<Record, EvidenceError> {
         object.remove("schema");
     }
     serde_json::from_value(value).map_err(malformed)
+}
+
+/// Reads a record of runs whose text, byte for byte, [`parse_record`] has accepted before: the hash is not
+/// computed again.
+///
+/// # Errors
+/// If it is not such a record.
+pub fn parse_checked_result(text: &[u8]) -> Result<ResultRecord, EvidenceError> {
+    serde_json::from_slice(text).map_err(|error| EvidenceError::Malformed(error.to_string()))
 }

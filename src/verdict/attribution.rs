@@ -4,14 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use super::compare::{CaseCompared, Compared, missing_seeds};
-use super::mark::{Blocker, Mark, Tri};
+use super::chance::{MOST_RUNS, missing_seeds};
+use super::compare::{CaseCompared, Compared};
+use super::mark::{Blocker, Mark, Side, Tri};
 use super::proof::CellId;
 use crate::kernel_test::CaseKey;
 use crate::kernel_test::repeats::repeats_needed;
-
-/// The most runs that are asked for to rule out luck.
-pub(super) const MOST_RUNS: u32 = 200;
 
 /// Whether the overlay is there for a case.
 #[derive(Debug, Clone)]
@@ -45,8 +43,7 @@ fn attribute_case(case: &CaseCompared) -> Attribution {
     if let (Mark::Measured, Mark::Measured) = (&case.without.mark, &case.with.mark) {
         return Attribution { holds: case.relation.fixed, runs_needed: 1, blockers: Vec::new() };
     }
-    let rate = case.without.rate();
-    let runs_needed = repeats_needed(rate);
+    let runs_needed = repeats_needed(case.without.rate());
     let (fails, passes) = (case.without.fails(), case.with.passes());
     let mut blockers = Vec::new();
     match fails.min(passes) {
@@ -61,7 +58,7 @@ fn attribute_case(case: &CaseCompared) -> Attribution {
             }
         }
         Tri::Yes if case.with.runs < runs_needed => {
-            blockers.push(too_few(case.with.runs, runs_needed, rate, [&[], &case.with.seeds]));
+            blockers.push(too_few(case.with.runs, runs_needed, &case.without, [&[], &case.with.seeds]));
         }
         Tri::Yes => {}
     }
@@ -69,11 +66,13 @@ fn attribute_case(case: &CaseCompared) -> Attribution {
     Attribution { holds, runs_needed, blockers }
 }
 
-/// So few passes that they may be luck. `seeds_run`: without and with; empty: no more runs wanted on that side.
-pub(super) fn too_few(have: u32, needed: u32, rate: f64, seeds_run: [&[u64]; 2]) -> Blocker {
+/// So few passes that they may be luck. `seen`: the side of the witness that shows the fault. `seeds_run`: without
+/// and with; empty: no more runs wanted on that side.
+pub(super) fn too_few(have: u32, needed: u32, seen: &Side, seeds_run: [&[u64]; 2]) -> Blocker {
     let mut text = format!(
-        "it fails in {:.0} % of runs, so {needed} must pass before it is taken to be mended, and {have} did",
-        rate * 100.0
+        "it failed at the witness in {} of {} runs, so {needed} must pass before it is taken to be mended, and \
+         {have} did",
+        seen.failed, seen.runs
     );
     if needed > MOST_RUNS {
         text.push_str("; that is more than is worth running");

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::attribution::MOST_RUNS;
+use super::bounds::differ;
+use super::chance::{chance, missing_seeds};
 use super::mark::{Blocker, Mark, Relation, Side, Tri, relation_of};
 use super::proof::{Linked, Pair, Place, Ran, State};
 use super::speed::{self, Speed};
@@ -15,8 +16,6 @@ use crate::kernel_test::{Better, CaseKey, Cell, CellOutcome, FailHow, Manner, Ru
 
 /// How much longer than the other side a hang must be.
 const HANG_FACTOR: u64 = 4;
-/// How much two bounds may differ, as a share, and be the same.
-const BOUND_ROUNDING: f64 = 1e-6;
 /// How often a hang, and the other side's end, must be seen.
 const HANG_TIMES: u32 = 2;
 
@@ -65,7 +64,7 @@ enum Half<'a> {
 }
 
 fn compare_test(test: &Linked, pair: &Pair) -> TestCompared {
-    let first = repeats::first_runs(test.repeats).map(repeats::seeds);
+    let first = || repeats::seeds(repeats::first_runs(test.repeats));
     let (toolchains, inputs) = match (&pair.without, &pair.with) {
         (State::Ran(a), State::Ran(b)) => {
             let inputs = match (&a.inputs, &b.inputs) {
@@ -88,7 +87,7 @@ fn compare_test(test: &Linked, pair: &Pair) -> TestCompared {
             let blocker = |state: &State, index: usize| match state {
                 State::NotRun => {
                     let mut blocker = Blocker::new("not-run", "not run yet");
-                    blocker.again[index] = first[index].clone();
+                    blocker.again[index] = first();
                     blocker
                 }
                 State::Blocked(obstacle) => Blocker::new(obstacle.code(), obstacle.text()),
@@ -252,6 +251,7 @@ fn case_sides(
             value: own.value,
             seeds: own.seeds.clone(),
             bounds: own.bounds.clone(),
+            by_seed: own.by_seed.clone(),
         };
         (side, samples)
     })
@@ -347,19 +347,6 @@ fn hang_or_unknown(test: &Linked, own: &Observed, hung: u32, other: Option<&Obse
     Mark::Unknown(blocker)
 }
 
-/// The seeds that a plan of `runs` runs has and `have` has not.
-pub(super) fn missing_seeds(have: &[u64], runs: u32) -> Vec<u64> {
-    let mut left = have.to_vec();
-    let mut missing = Vec::new();
-    for seed in repeats::seeds(runs) {
-        match left.iter().position(|have| *have == seed) {
-            Some(at) => drop(left.swap_remove(at)),
-            None => missing.push(seed),
-        }
-    }
-    missing
-}
-
 /// The seeds that are there once.
 fn once(seeds: &[u64]) -> Vec<u64> {
     let distinct: BTreeSet<u64> = seeds.iter().copied().collect();
@@ -402,6 +389,7 @@ fn sanitizer_side(tool: &str, outcomes: Option<&Vec<CellOutcome>>) -> Side {
         value: None,
         seeds: Vec::new(),
         bounds: Bounds::new(),
+        by_seed: BTreeMap::new(),
     }
 }
 
@@ -433,60 +421,6 @@ fn relate(test: &Linked, same: bool, [without, with]: [WithSamples; 2]) -> CaseC
     }
     let blocker = chance(&mut relation, &without, &with);
     CaseCompared { without, with, relation, compile_only: false, blocker }
-}
-
-/// A difference that may be chance is none yet; asks for the runs that it takes.
-fn chance(relation: &mut Relation, without: &Side, with: &Side) -> Option<Blocker> {
-    let (fails, passes) = match (relation.fixed, relation.broken) {
-        (Tri::Yes, Tri::No) => (without, with),
-        (Tri::No, Tri::Yes) => (with, without),
-        _ => return None,
-    };
-    if !fails.is_by_chance() || !repeats::may_be_chance(fails.failed, passes.runs) {
-        return None;
-    }
-    let text = format!(
-        "{} failures on one side and {} passes on the other may still be chance",
-        fails.failed, passes.runs
-    );
-    let mut blocker = Blocker::new("chance", text);
-    let varies = |side: &Side| matches!(side.mark, Mark::Varies { .. });
-    blocker.again = if varies(without) || varies(with) {
-        [without, with].map(|side| side.seeds.iter().copied().collect::<BTreeSet<_>>().into_iter().collect())
-    } else {
-        let mut runs = [without.runs, with.runs];
-        while repeats::may_be_chance(runs[0], runs[1]) && runs[0] < MOST_RUNS {
-            runs[usize::from(runs[1] < runs[0])] += 1;
-        }
-        [missing_seeds(&without.seeds, runs[0]), missing_seeds(&with.seeds, runs[1])]
-    };
-    for tri in [&mut relation.fixed, &mut relation.broken] {
-        *tri = (*tri).min(Tri::Maybe);
-    }
-    Some(blocker)
-}
-
-/// Whether a bound of one side is another one for the same inputs.
-fn differ(a: &Bounds, b: &Bounds) -> bool {
-    let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (Some(a), Some(b)) => (a - b).abs() <= BOUND_ROUNDING * a.abs().max(b.abs()),
-        (None, None) => true,
-        _ => false,
-    };
-    a.iter().any(|(seed, one)| b.get(seed).is_some_and(|two| !close(one.0, two.0) || !close(one.1, two.1)))
-}
-
-/// Whether a bound lets more pass than it did elsewhere, for the same inputs.
-pub(super) fn looser(now: &Bounds, before: &Bounds) -> bool {
-    let more = |now: Option<f64>, before: Option<f64>, sign: f64| match (now, before) {
-        (Some(now), Some(before)) => sign * (now - before) > BOUND_ROUNDING * now.abs().max(before.abs()),
-        (None, Some(_)) => true,
-        _ => false,
-    };
-    now.iter().any(|(seed, now)| {
-        let before = before.get(seed);
-        before.is_some_and(|before| more(now.0, before.0, 1.0) || more(now.1, before.1, -1.0))
-    })
 }
 
 fn speed_relation(speed: Speed, samples: [usize; 2], without: &mut Side, with: &mut Side) -> Relation {

@@ -28,7 +28,8 @@ pub enum Together {
 }
 
 /// Whether the overlays of `members` can all go. `tests`: the tests that are linked to any of them. `pin`:
-/// each of these tests at the pin, without all members (and what needs them), and with all active overlays.
+/// each of these tests at the pin, without all members (and what needs them), and with all active overlays; each
+/// run as often as `first_runs` and the members' `runs_needed` say.
 #[must_use]
 pub fn decide_together(members: &[&Decision], tests: &[Linked], pin: &Place) -> Together {
     let compared = compare_place(tests, pin);

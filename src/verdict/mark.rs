@@ -2,7 +2,7 @@
 //!
 //! Decides what is settled and what may be either. Never settles what was not seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernel_test::repeats::{Bounds, cautious_rate};
 use crate::kernel_test::{FailHow, Manner};
@@ -16,6 +16,8 @@ pub(super) struct Side {
     pub value: Option<f64>,
     pub seeds: Vec<u64>,
     pub bounds: Bounds,
+    /// For each seed, in how many runs it passed and in how many it failed.
+    pub by_seed: BTreeMap<u64, (u32, u32)>,
 }
 
 /// What a case counts for on one side.
@@ -85,12 +87,20 @@ impl Relation {
 impl Side {
     /// Nothing is known of it, for this reason.
     pub fn unknown(blocker: Blocker) -> Self {
-        Self::single(Mark::Unknown(blocker))
+        Self { runs: 0, ..Self::single(Mark::Unknown(blocker)) }
     }
 
     /// A side that is not the sum of runs.
     pub fn single(mark: Mark) -> Self {
-        Self { mark, runs: 1, failed: 0, value: None, seeds: Vec::new(), bounds: Bounds::new() }
+        Self {
+            mark,
+            runs: 1,
+            failed: 0,
+            value: None,
+            seeds: Vec::new(),
+            bounds: Bounds::new(),
+            by_seed: BTreeMap::new(),
+        }
     }
 
     /// Whether it fails here, at least sometimes.

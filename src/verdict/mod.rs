@@ -4,9 +4,12 @@
 //! not found out counts as "may pass, may fail", and a verdict is given only if it holds either way.
 //!
 //! Read [`proof`] (what goes in), [`decision`] (what comes out), then [`table`]. `mark` and `compare` say what
-//! a case counts for, `words` puts it into sentences, [`group`] and [`coverage`] are about dropping.
+//! a case counts for, `chance` and `bounds` what is no difference, `words` puts it into sentences, [`group`] and
+//! [`coverage`] are about dropping.
 
 mod attribution;
+mod bounds;
+mod chance;
 mod compare;
 pub mod coverage;
 pub mod decision;

@@ -16,7 +16,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::attribution::{Attribution, attribute, too_few};
-use super::compare::{CaseCompared, Compared, Inputs, compare_place, looser};
+use super::bounds::looser;
+use super::compare::{CaseCompared, Compared, Inputs, compare_place};
 use super::decision::{Decision, Reason, Verdict, Want, Which};
 use super::mark::{Blocker, Mark, Tri};
 use super::proof::{CellId, Proof, Witness};
@@ -262,9 +263,9 @@ impl Known {
         } else if case.without.passes() == Tri::Yes {
             let needed = attributions.get(id).map_or(1, |attribution| attribution.runs_needed);
             if case.without.runs < needed {
-                let rate = self.witness_case(id).map_or(1.0, |case| case.without.rate());
-                let seeds = case.without.seeds.as_slice();
-                open.push(id, Spot::PinWithout, too_few(case.without.runs, needed, rate, [seeds, &[]]));
+                let seen = self.witness_case(id).map_or(&case.without, |case| &case.without);
+                let run = [case.without.seeds.as_slice(), &[]];
+                open.push(id, Spot::PinWithout, too_few(case.without.runs, needed, seen, run));
             }
             let before = self.witness_case(id).map(|case| &case.without.bounds);
             if before.is_some_and(|before| looser(&case.without.bounds, before)) {

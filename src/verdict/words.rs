@@ -53,10 +53,13 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
                 fail(still, "that it is there for")
             )
         }
-        Verdict::Droppable => format!(
-            "droppable: {without} all {} that it is there for pass, and it changes no other; drop it",
-            count(attributed.len(), "case")
-        ),
+        Verdict::Droppable => {
+            let own = match attributed.len() {
+                1 => "the case that it is there for passes".to_owned(),
+                n => format!("all {n} cases that it is there for pass"),
+            };
+            format!("droppable: {without} {own}, and it changes no other; drop it")
+        }
         Verdict::Unproven => {
             "unproven: it changes no case, and the tests have never seen the fault; a person decides"
                 .to_owned()
@@ -173,7 +176,11 @@ pub(super) fn rows(pin: &Compared, witness: Option<&Compared>, attributed: &[Cel
         keys.extend(at_witness.iter().flat_map(|compared| compared.cases.keys()));
         for key in keys {
             let pin = at_pin.cases.get(key);
-            let witness = at_witness.map(|compared| compared.cases.get(key));
+            // A test that was not run at the witness has no cases there yet; its build says so.
+            let unseen = at_witness.and_then(|compared| {
+                compared.cases.get(&CaseKey::build()).filter(|build| is_not_run(&build.without))
+            });
+            let witness = at_witness.map(|compared| compared.cases.get(key).or(unseen));
             let all = [pin, witness.flatten()];
             let passes =
                 |case: &CaseCompared| case.without.passes() == Tri::Yes && case.with.passes() == Tri::Yes;
@@ -196,6 +203,10 @@ pub(super) fn rows(pin: &Compared, witness: Option<&Compared>, attributed: &[Cel
         }
     }
     rows
+}
+
+fn is_not_run(side: &Side) -> bool {
+    matches!(&side.mark, Mark::Unknown(blocker) if blocker.code == "not-run")
 }
 
 fn view(side: Option<&Side>) -> CellView {

@@ -269,3 +269,27 @@ fn among_unrelated_branches_the_newest_commit_comes_first() {
         assert_eq!(ours, theirs);
     }
 }
+
+/// So many folders that several threads read them.
+#[test]
+fn a_long_history_is_what_git_log_says() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    let mut stream = String::new();
+    for number in 0..3000 {
+        stream += &format!("commit refs/heads/main\ncommitter C <c@example.com> {number} +0000\ndata 1\nx\n");
+        stream += &format!("M 100644 inline d/e/f{}\ndata 4\n{number:04}\n", number % 7);
+        stream += &format!("M 100644 inline other\ndata 4\n{number:04}\n\n");
+    }
+    git(dir, &["init", "--quiet", "--bare"]);
+    git_input(dir, &["fast-import", "--quiet"], stream.as_bytes());
+    let paths = ["d/e/f3", "other", "d/e/f9"].map(path);
+    let tip = commit(&git(dir, &["rev-parse", "main"]));
+    let ours = Store::at(dir).unwrap().history(tip, None, &paths).unwrap();
+    let theirs = by_git(dir, &[tip.to_string()], &paths);
+    assert_eq!((ours.len(), theirs.len()), (3429, 3429));
+    for touch in ours {
+        let before = if touch.before.is_empty() { vec![None] } else { touch.before };
+        assert_eq!(theirs.get(&(touch.commit, touch.path)), Some(&(before, touch.after)));
+    }
+}

@@ -517,6 +517,74 @@ fn several_at_once_fetch_once() {
     assert!(waited.into_inner().unwrap() >= 1);
 }
 
+/// What [`a_git_that_outlives_us_keeps_others_out`] kills: opens a store in a process of its own.
+#[test]
+#[ignore = "is run by another test"]
+fn open_in_a_process_of_its_own() {
+    let variables = std::env::vars_os();
+    let environment: Environment = variables.collect();
+    let [root, url, id] = ["TEST_ROOT", "TEST_URL", "TEST_COMMIT"].map(|name| std::env::var(name).unwrap());
+    let spec = StoreSpec {
+        name: Name::parse("up").unwrap(),
+        url,
+        repo_root: root.into(),
+        remotes: Vec::new(),
+        need: vec![commit(&id).into()],
+        offline: false,
+        update: false,
+    };
+    open(&spec, &environment, &mut |_| {}).unwrap();
+}
+
+#[test]
+fn a_git_that_outlives_us_keeps_others_out() {
+    // The first fetch takes its time, and says when it starts and when it ends.
+    let script = "case \"$*\" in *\" fetch \"*) if mkdir $here/first 2>/dev/null; then\n\
+                  sleep 1; $real \"$@\"; touch $here/ended; exit; fi;; esac\nexec $real \"$@\"";
+    let place = Place::new().with_git(script);
+    let upstream = place.join("upstream");
+    let commits = linear(&upstream, &["1"]);
+    let own = ["TEST_ROOT", "TEST_URL", "TEST_COMMIT"].into_iter();
+    let values = [place.scratch.path().display().to_string(), file_url(&upstream), commits[0].to_string()];
+    let cache = place.join("cache");
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "store::open::open_in_a_process_of_its_own"])
+        .env_clear()
+        .envs(environment().into_iter().chain(place.more.clone()))
+        .env("XDG_CACHE_HOME", cache)
+        .envs(own.zip(values))
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !place.join("first").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!place.join("ended").exists(), "the test is too slow to mean anything");
+    let mut waited = false;
+    let spec = place.spec(file_url(&upstream), &commits);
+    let mut progress = |progress| waited |= progress == Progress::Waiting;
+    can_read(&open(&spec, &place.environment(), &mut progress).unwrap(), &commits);
+    assert!(waited && place.join("ended").exists(), "somebody else's git was still at work");
+}
+
+#[test]
+fn a_repository_of_another_user_is_read_and_git_s_refusal_is_explained() {
+    let place = Place::new();
+    let upstream = place.join("upstream");
+    let commits = linear(&upstream, &["1"]);
+    for entry in walkdir::WalkDir::new(&upstream) {
+        if std::os::unix::fs::chown(entry.unwrap().path(), Some(12345), Some(12345)).is_err() {
+            return; // Only root can give files away.
+        }
+    }
+    can_read(&place.open(&place.spec("upstream", &commits)).unwrap(), &commits);
+    let error = place.open(&place.spec(file_url(&upstream), &commits)).err().unwrap();
+    assert!(matches!(error, StoreError::Fetch { failure: FetchFailure::NotOwned, .. }), "{error}");
+    assert!(error.hint().unwrap().contains("safe.directory"));
+}
+
 /// Git is killed at the worst moments; whatever it leaves, the next run has everything.
 #[test]
 fn a_killed_fetch_is_repaired_by_the_next_run() {

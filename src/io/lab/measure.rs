@@ -161,8 +161,9 @@ impl<'a> Lab<'a> {
         events: &'a mut dyn FnMut(Event),
     ) -> Self {
         let workshop = Workshop::new(root, profile);
-        let builds = Builds::at(&workshop.root.join(".overlaid/lab").join(name.as_str()).join("builds"));
-        let results = Results::at(&workshop.root.join(docs).join("evidence"));
+        let local = workshop.root.join(".overlaid/lab").join(name.as_str());
+        let builds = Builds::at(&local.join("builds"));
+        let results = Results::at(&workshop.root.join(docs).join("evidence"), &local.join("checked"));
         let machine = records::machine(&workshop.requirement);
         Self {
             workshop,

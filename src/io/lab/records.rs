@@ -4,13 +4,15 @@
 //! `evidence`'s business. What was built is local to this machine and can be thrown away; what was run is
 //! part of the user's repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{BuildRecord, Machine, Record, ResultRecord, parse_record, render_record};
+use crate::evidence::{
+    BuildRecord, Machine, Record, ResultRecord, parse_checked_result, parse_record, render_record,
+};
 use crate::id::Name;
 use crate::io::hashes::{sha256_of, write_atomically};
 use crate::io::toolchain::{self, Requirement};
@@ -84,13 +86,53 @@ pub struct Results {
     names: Option<Vec<String>>,
     /// Files that are no records, or were edited, with what is wrong with them.
     pub refused: Vec<(PathBuf, String)>,
+    checked: Checked,
+}
+
+/// The records that were checked before, by the hash of their text: reading them again is half the work. Local to
+/// this machine; safe to delete.
+#[derive(Debug, Default)]
+struct Checked {
+    file: PathBuf,
+    known: BTreeSet<String>,
+    is_read: bool,
+}
+
+impl Checked {
+    /// Whether a text with this hash was checked before.
+    fn has(&mut self, hash: &str) -> bool {
+        if !self.is_read {
+            self.is_read = true;
+            let text = std::fs::read_to_string(&self.file).unwrap_or_default();
+            self.known = text.lines().map(ToOwned::to_owned).collect();
+        }
+        self.known.contains(hash)
+    }
+
+    /// Remembers a text. If that cannot be written, the text is checked again the next time.
+    fn add(&mut self, hash: String) {
+        use std::io::Write;
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(&self.file);
+        if let Ok(mut file) = file {
+            let _ = file.write_all(format!("{hash}\n").as_bytes());
+        }
+        self.known.insert(hash);
+    }
 }
 
 impl Results {
     /// The records in a folder; those of a test are read when they are needed.
     #[must_use]
-    pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), known: BTreeMap::new(), names: None, refused: Vec::new() }
+    ///
+    /// `memo` is a file of ours that need not exist: which of them were checked before.
+    pub fn at(folder: &Path, memo: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            known: BTreeMap::new(),
+            names: None,
+            refused: Vec::new(),
+            checked: Checked { file: memo.to_owned(), ..Checked::default() },
+        }
     }
 
     /// The records of a test under a profile, newest first, with the names of their files.
@@ -101,7 +143,7 @@ impl Results {
             let names = self.names.get_or_insert_with(|| list(folder));
             let mut records = Vec::new();
             for name in names.iter().filter(|name| name.starts_with(&prefix)) {
-                match read(&folder.join(name)) {
+                match read(&folder.join(name), &mut self.checked) {
                     Ok(record) => records.push((name.clone(), record)),
                     Err(why) => self.refused.push((folder.join(name), why)),
                 }
@@ -146,10 +188,19 @@ fn list(folder: &Path) -> Vec<String> {
     names
 }
 
-fn read(file: &Path) -> Result<ResultRecord, String> {
+fn read(file: &Path, checked: &mut Checked) -> Result<ResultRecord, String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let hash = sha256_of(text.as_bytes());
+    if checked.has(&hash)
+        && let Ok(record) = parse_checked_result(text.as_bytes())
+    {
+        return Ok(record);
+    }
     match parse_record(&text).map_err(|error| error.to_string())? {
-        Record::Result(record) => Ok(record),
+        Record::Result(record) => {
+            checked.add(hash);
+            Ok(record)
+        }
         Record::Build(_) => Err("a record of a build, not of a run".to_owned()),
     }
 }
@@ -215,19 +266,19 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("overlaid-records-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let (test, other) = (Name::parse("t").unwrap(), Name::parse("t.x").unwrap());
-        let mut results = Results::at(&folder);
+        let mut results = Results::at(&folder, &folder.join("checked"));
         let file = results.write(None, None, &record(&test, 1)).unwrap();
         assert_eq!(results.write(Some(file.clone()), None, &record(&test, 2)).unwrap(), file);
         results.write(None, None, &record(&other, 3)).unwrap();
 
-        let mut results = Results::at(&folder);
+        let mut results = Results::at(&folder, &folder.join("checked"));
         let found: Vec<i64> = results.of(&test, None).iter().map(|(_, record)| record.recorded).collect();
         assert_eq!(found, [2]);
         let text = std::fs::read_to_string(folder.join(&file))
             .unwrap()
             .replace("\"recorded\": 2", "\"recorded\": 9");
         std::fs::write(folder.join(&file), text).unwrap();
-        let mut results = Results::at(&folder);
+        let mut results = Results::at(&folder, &folder.join("checked"));
         assert!(results.of(&test, None).is_empty());
         assert_eq!(results.refused.len(), 1);
         std::fs::remove_dir_all(&folder).unwrap();

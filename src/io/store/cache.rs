@@ -297,14 +297,9 @@ impl Filling<'_, '_> {
             Err(StoreError::Fetch { failure: FetchFailure::Refused, .. }) => {}
             Err(error) => return Err(error),
         }
-        let into = remote.map_or_else(|| "upstream".to_owned(), ToString::to_string);
+        let into = remote.map_or_else(|| "upstream".to_owned(), |name| format!("remotes/{name}"));
         if remote.is_some() || borrowed {
-            self.git.fetch(
-                dir,
-                location,
-                &[format!("+refs/heads/*:refs/overlaid/remotes/{into}/*")],
-                true,
-            )?;
+            self.git.fetch(dir, location, &[format!("+refs/heads/*:refs/overlaid/{into}/*")], true)?;
         }
         Ok(has())
     }

@@ -5,14 +5,14 @@
 //! differs from every parent; nothing below it is read. Each folder that differs is read once, in the order in
 //! which the objects lie in their packs, by a few threads.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use gix::objs::Kind;
 use gix::odb::pack::Find;
 
 use super::ancestry;
-use super::objects::{Found, Objects, Oid, Reader, hex, parse_tree, unreadable};
+use super::objects::{Found, Objects, Oid, Reader, parse_tree, unreadable};
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::Entry;
 use crate::upstream::{Touch, UpstreamError};
@@ -34,7 +34,7 @@ pub(super) fn touches(
     let exclude = exclude.as_ref().map(CommitId::as_bytes);
     let members = objects.read(|reader| ancestry::range(reader, tip.as_bytes(), exclude))?;
     let folders = folders_of(paths);
-    if folders[0].is_empty() {
+    if paths.is_empty() {
         return Ok(Vec::new());
     }
 
@@ -73,31 +73,80 @@ pub(super) fn touches(
     Ok(found.into_iter().map(touch).collect())
 }
 
-/// A folder that leads to wanted paths: its wanted names, and for each the path that ends there (by its place in
-/// the list of paths) and the folder that goes on from there.
-type Folder = BTreeMap<BString, Wanted>;
-
+/// A folder that leads to wanted paths.
 #[derive(Debug, Default)]
-struct Wanted {
-    path: Option<usize>,
-    folder: Option<usize>,
+struct Folder {
+    /// Its wanted names, sorted, and for each the path that ends there (by its place in the list of paths) and the
+    /// folder that goes on from there.
+    names: Vec<(BString, Option<usize>, Option<usize>)>,
+    /// A bit for the mark of each name: nearly all other names of a tree are ruled out by that.
+    marks: Marks,
+}
+
+#[derive(Debug)]
+struct Marks([u64; 64]);
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self([0; 64])
+    }
+}
+
+impl Marks {
+    /// The word and the bit for a name, from its ends.
+    fn place(name: &[u8]) -> (usize, u64) {
+        let word = |bytes: Option<&[u8; 8]>| bytes.map(|bytes| u64::from_le_bytes(*bytes));
+        let (head, tail) = match (word(name.first_chunk()), word(name.last_chunk())) {
+            (Some(head), Some(tail)) => (head, tail),
+            _ => (name.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0),
+        };
+        let mixed = (head ^ tail.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed >> 58) as usize, 1 << (mixed >> 52 & 63))
+    }
+
+    fn add(&mut self, name: &[u8]) {
+        let (word, bit) = Self::place(name);
+        self.0[word] |= bit;
+    }
+
+    fn may_have(&self, name: &[u8]) -> bool {
+        let (word, bit) = Self::place(name);
+        self.0[word] & bit != 0
+    }
+}
+
+impl Folder {
+    fn find(&self, name: &BStr) -> Option<usize> {
+        let found = || self.names.binary_search_by(|(known, ..)| known.as_bstr().cmp(name)).ok();
+        if self.marks.may_have(name) { found() } else { None }
+    }
 }
 
 /// The folders that lead to the paths. The first is the top.
 fn folders_of(paths: &[UpstreamPath]) -> Vec<Folder> {
-    let mut folders = vec![Folder::new()];
-    for (index, path) in paths.iter().enumerate() {
+    let mut order: Vec<usize> = (0..paths.len()).collect();
+    order.sort_by(|a, b| paths[*a].cmp(&paths[*b]).then(a.cmp(b)));
+    order.dedup_by(|later, earlier| paths[*later] == paths[*earlier]);
+    let mut folders = vec![Folder::default()];
+    for index in order {
         let mut folder = 0;
-        let mut components = path.as_bytes().split_str("/").peekable();
+        let mut components = paths[index].as_bytes().split_str("/").peekable();
         while let Some(name) = components.next() {
             let next = folders.len();
-            let wanted = folders[folder].entry(name.into()).or_default();
+            let place =
+                folders[folder].names.binary_search_by(|(known, ..)| known.as_bstr().cmp(name.as_bstr()));
+            let place = place.unwrap_or_else(|place| {
+                folders[folder].names.insert(place, (name.into(), None, None));
+                folders[folder].marks.add(name);
+                place
+            });
+            let (_, path, below) = &mut folders[folder].names[place];
             if components.peek().is_none() {
-                wanted.path.get_or_insert(index);
+                *path = Some(index);
             } else {
-                folder = *wanted.folder.get_or_insert(next);
+                folder = *below.get_or_insert(next);
                 if folder == next {
-                    folders.push(Folder::new());
+                    folders.push(Folder::default());
                 }
             }
         }
@@ -138,25 +187,31 @@ fn answer(
 ) -> Vec<Question> {
     let mut below = Vec::new();
     for question in questions {
-        let at = |tree: Option<Oid>, name: usize| {
-            contents.get(&(question.folder, tree?)).and_then(|names| names.get(name).copied().flatten())
-        };
-        for (name, wanted) in folders[question.folder].values().enumerate() {
-            let now = at(question.now, name);
-            let before: Vec<_> = question.before.iter().map(|tree| at(*tree, name)).collect();
-            if before.contains(&now) {
+        let names_of = |tree: Option<Oid>| contents.get(&(question.folder, tree?)).map(AsRef::as_ref);
+        let at = |names: Option<&[Option<Found>]>, name: usize| names?.get(name).copied().flatten();
+        let names_now = names_of(question.now);
+        let names_before: Vec<_> = question.before.iter().map(|tree| names_of(*tree)).collect();
+        for (name, (_, path, folder)) in folders[question.folder].names.iter().enumerate() {
+            let now = at(names_now, name);
+            if names_before.iter().any(|names| at(*names, name) == now) {
                 continue;
             }
-            if let Some(path) = wanted.path {
+            let before = || names_before.iter().map(|names| at(*names, name));
+            if let Some(path) = path {
                 let after = as_entry(now);
-                let before: Vec<_> = before.iter().copied().map(as_entry).collect();
+                let before: Vec<_> = before().map(as_entry).collect();
                 if !before.contains(&after) && (after.is_some() || !before.is_empty()) {
-                    found.push((question.commit, path, before, after));
+                    found.push((question.commit, *path, before, after));
                 }
             }
-            if let Some(folder) = wanted.folder {
-                let before = before.iter().copied().map(as_folder).collect();
-                below.push(Question { commit: question.commit, folder, now: as_folder(now), before });
+            if let Some(folder) = folder {
+                let before = before().map(as_folder).collect();
+                below.push(Question {
+                    commit: question.commit,
+                    folder: *folder,
+                    now: as_folder(now),
+                    before,
+                });
             }
         }
     }
@@ -223,11 +278,10 @@ fn read_share(
 }
 
 fn read_names(folder: &Folder, tree: &Oid, data: &[u8]) -> Result<Box<[Option<Found>]>, UpstreamError> {
-    let mut names: Box<[Option<Found>]> = vec![None; folder.len()].into();
-    let keys: Vec<&BString> = folder.keys().collect();
+    let mut names: Box<[Option<Found>]> = vec![None; folder.names.len()].into();
     for line in parse_tree(data) {
         let line = line.map_err(|why| unreadable(Kind::Tree, tree, why.to_owned()))?;
-        let Ok(index) = keys.binary_search_by(|key| key.as_bstr().cmp(line.name)) else { continue };
+        let Some(index) = folder.find(line.name) else { continue };
         if names[index].replace(line.what).is_some() {
             return Err(unreadable(Kind::Tree, tree, format!("it has {:?} twice", line.name)));
         }
@@ -242,7 +296,7 @@ impl Reader<'_> {
         let mut buffer = Vec::new();
         trees.sort_by_cached_key(|(folder, tree)| {
             let place = self.location(tree, &mut buffer);
-            (place, *folder, hex(tree))
+            (place, *folder, *tree)
         });
     }
 

@@ -96,7 +96,7 @@ impl Objects {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let handle = idle.unwrap_or_else(|| {
             let mut handle = self.repository.to_thread_local().objects;
-            // Places of objects in packs are asked for, and must stay valid.
+            // Where an object lies means something only while its pack stays open.
             handle.prevent_pack_unload();
             handle.set_pack_cache(|| {
                 Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(PACK_CACHE))
@@ -344,14 +344,19 @@ pub(super) fn parse_tree(mut data: &[u8]) -> impl Iterator<Item = Result<TreeLin
 }
 
 fn parse_tree_line(data: &[u8]) -> Result<(TreeLine<'_>, &[u8]), &'static str> {
-    let (mode, rest) = data.split_once_str(" ").ok_or("an entry has no mode")?;
-    let (name, rest) = rest.split_once_str("\0").ok_or("an entry has no name")?;
-    let (id, rest) = rest.split_first_chunk().ok_or("an entry has no id")?;
-    let mode = mode
-        .to_str()
-        .ok()
-        .and_then(|mode| u32::from_str_radix(mode, 8).ok())
-        .ok_or("an entry has a bad mode")?;
+    // A history reads tens of millions of lines: no general search and no general number here.
+    let digits = data.iter().take(7).position(|&byte| byte == b' ').ok_or("an entry has no mode")?;
+    let mut mode = 0_u32;
+    for &digit in &data[..digits] {
+        if !matches!(digit, b'0'..=b'7') {
+            return Err("an entry has a bad mode");
+        }
+        mode = mode << 3 | u32::from(digit - b'0');
+    }
+    let rest = &data[digits + 1..];
+    let end = rest.find_byte(b'\0').ok_or("an entry has no name")?;
+    let (name, rest) = rest.split_at(end);
+    let (id, rest) = rest[1..].split_first_chunk().ok_or("an entry has no id")?;
     let what = match mode & 0o170_000 {
         0o040_000 => Found::Folder(*id),
         0o120_000 => Found::Entry(Mode::Symlink, *id),

@@ -1,6 +1,7 @@
 //! A tree that is not there yet: written beside its place, then renamed into it.
 //!
-//! A run that is killed leaves only a folder beside the place, which the next run removes. Nothing is flushed
+//! A run that is killed leaves only a folder beside the place, which the next run removes. The lock of the tree
+//! lies in that folder from the start, so that it is held from the first file on. Nothing is flushed
 //! to disk: after a power failure soon after the run, remove the tree and make it again (`verify` tells).
 
 use std::path::Path;
@@ -9,14 +10,15 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use bstr::{BStr, ByteSlice};
 use rustix::fs::AtFlags;
+use rustix::io::Errno;
 
 use super::attestation;
 use super::error::TreeError;
 use super::folder::{Root, Walker, create_at, stat_at};
 use super::letter_case;
-use super::lock::Lock;
+use super::lock::{Lock, Sharing};
 use super::state::{Header, Origin, Record, Stamp, Writer};
-use super::{Event, HOME, prepare_home};
+use super::{Event, HOME, LOCK, prepare_home};
 use crate::id::{BlobId, UpstreamPath};
 use crate::plan::{Found, Plan, Step, Wanted};
 use crate::tree::{Entry, Mode};
@@ -78,67 +80,108 @@ pub(super) fn make(
     };
     std::fs::create_dir_all(parent).map_err(|error| TreeError::io("make the folder", parent, error))?;
     let parent = Root::open(parent)?;
-    let beside = |suffix: &str| [b".", name, suffix.as_bytes()].concat();
-    let _lock = Lock::beside(&parent, beside(".overlaid-lock"), &mut || {
-        events(Event::Waiting { dir: dir.to_owned() });
-    })?;
+    let temporary = [b".", name, b".overlaid-new"].concat();
+    let Some(place) = Place::take(&parent, name, &temporary, dir, events)? else { return Ok(None) };
     let failed = |what| move |error| TreeError::io(what, dir, error);
-    if stat_at(&parent, name).map_err(failed("look at"))?.is_some() {
-        return Ok(None);
-    }
-    let temporary = beside(".overlaid-new");
-    remove_left_over(&parent, &temporary)?;
-    let made = write_beside(&parent, &temporary, wanted, upstream, events);
+    let made = write_beside(&place, wanted, upstream, events);
     let renamed = made.and_then(|plan| {
         rustix::fs::renameat(&parent, temporary.as_bytes(), &parent, name).map_err(failed("make"))?;
         Ok(plan)
     });
     if renamed.is_err() {
         // The first error is what matters; the next run removes what is left.
-        let _ = remove_left_over(&parent, &temporary);
+        let _ = place.clear().and_then(|()| parent.remove_all(&temporary));
     }
     renamed.map(Some)
 }
 
-/// Removes what a killed run left: a folder with our mark in it, or an empty one.
-fn remove_left_over(parent: &Root, name: &[u8]) -> Result<(), TreeError> {
-    let failed = |error| TreeError::io("remove", parent.at(name), error);
-    match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => return Ok(()),
-        Err(rustix::io::Errno::NOTEMPTY | rustix::io::Errno::EXIST) => {}
-        Err(error) => return Err(failed(error)),
+/// The folder beside the place, ours alone.
+struct Place {
+    root: Root,
+    home: Root,
+    _lock: Lock,
+}
+
+impl Place {
+    /// Makes the folder, or takes over what a killed run left; waits for a run that is at work in it.
+    /// `None` if the tree is there by then.
+    fn take(
+        parent: &Root,
+        name: &[u8],
+        temporary: &[u8],
+        dir: &Path,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<Option<Self>, TreeError> {
+        let failed = |error| TreeError::io("make", parent.at(temporary), error);
+        let mut waited = false;
+        loop {
+            if stat_at(parent, name).map_err(failed)?.is_some() {
+                return Ok(None);
+            }
+            let root = parent.make_inside(temporary)?;
+            if root.inside(HOME)?.is_none() && !root.names()?.is_empty() {
+                // No folder of ours has anything before it has this mark.
+                return Err(failed(Errno::EXIST));
+            }
+            let mut waiting = || {
+                if !std::mem::replace(&mut waited, true) {
+                    events(Event::Waiting { dir: dir.to_owned() });
+                }
+            };
+            let locked = root.make_inside(HOME).and_then(|home| {
+                let lock = Lock::take(&home, LOCK, Sharing::Exclusive, &mut waiting)?;
+                Ok(Self { root, home, _lock: lock })
+            });
+            match locked {
+                // The run that had it has finished, or has failed and removed it.
+                Ok(place) if !place.is_at(parent, temporary)? => {}
+                Ok(place) => {
+                    place.clear()?;
+                    return Ok(Some(place));
+                }
+                Err(TreeError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
-    let Some(left) = parent.inside(name)? else { return Ok(()) };
-    if left.inside(HOME)?.is_none() {
-        return Err(failed(rustix::io::Errno::NOTEMPTY));
+
+    fn is_at(&self, parent: &Root, temporary: &[u8]) -> Result<bool, TreeError> {
+        let failed = |error| TreeError::io("look at", parent.at(temporary), error);
+        let ours = rustix::fs::fstat(&self.root).map_err(failed)?;
+        let there = stat_at(parent, temporary).map_err(failed)?;
+        Ok(there.is_some_and(|there| there.st_ino == ours.st_ino && there.st_dev == ours.st_dev))
     }
-    // The mark goes last: a removal that is interrupted can be taken up.
-    for inner in left.names()?.iter().filter(|inner| *inner != HOME) {
-        left.remove_all(inner)?;
+
+    /// Removes all but the lock.
+    fn clear(&self) -> Result<(), TreeError> {
+        for name in self.root.names()?.iter().filter(|name| *name != HOME) {
+            self.root.remove_all(name)?;
+        }
+        for name in self.home.names()?.iter().filter(|name| *name != LOCK) {
+            self.home.remove_all(name)?;
+        }
+        Ok(())
     }
-    parent.remove_all(name)
 }
 
 fn write_beside(
-    parent: &Root,
-    temporary: &[u8],
+    place: &Place,
     wanted: &Wanted,
     upstream: &dyn Upstream,
     events: &mut dyn FnMut(Event),
 ) -> Result<Plan, TreeError> {
-    let root = parent.make_inside(temporary)?;
-    let home = root.make_inside(HOME)?;
-    prepare_home(&home)?;
-    letter_case::check(&home, wanted)?;
+    let Place { root, home, .. } = place;
+    prepare_home(home)?;
+    letter_case::check(home, wanted)?;
     let plan = plan(wanted);
-    let stamps = write_all(&root, &plan, wanted, upstream, events)?;
+    let stamps = write_all(root, &plan, wanted, upstream, events)?;
     let header = Header::of(wanted, Origin::Made);
     let mut state = Writer::new(&header);
     for (step, stamp) in plan.steps.iter().zip(stamps) {
         state.push(&step.path, &Record { entry: step.to, stamp });
     }
-    attestation::write(&home, &attestation::render(wanted))?;
-    state.write(&home, false)?;
+    attestation::write(home, &attestation::render(wanted))?;
+    state.write(home, false)?;
     Ok(plan)
 }
 

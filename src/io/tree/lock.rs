@@ -9,17 +9,15 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::TreeError;
-use super::folder::{Root, stat_at, unlink_at};
+use super::folder::{Root, stat_at};
 
 /// How long to wait before saying so.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock<'f> {
+pub(super) struct Lock {
     _file: OwnedFd,
-    /// The file to remove at the end; locks inside a tree stay.
-    temporary: Option<(&'f Root, Vec<u8>)>,
 }
 
 /// Who else may hold the lock at the same time.
@@ -31,34 +29,15 @@ pub(super) enum Sharing {
     Shared,
 }
 
-impl<'f> Lock<'f> {
-    /// Waits for the lock of a tree that is there. `waiting` is called once if that takes more than a second.
-    pub(super) fn inside(
+impl Lock {
+    /// Waits for the lock file `name`. `waiting` is called once if that takes more than a second.
+    pub(super) fn take(
         folder: &Root,
         name: &str,
         sharing: Sharing,
         waiting: &mut dyn FnMut(),
     ) -> Result<Self, TreeError> {
-        Ok(Self { _file: acquire(folder, name.as_bytes(), sharing, waiting)?, temporary: None })
-    }
-
-    /// Waits for the lock of a tree that is to be made; the lock file lies beside it and goes away again.
-    pub(super) fn beside(
-        folder: &'f Root,
-        name: Vec<u8>,
-        waiting: &mut dyn FnMut(),
-    ) -> Result<Self, TreeError> {
-        let file = acquire(folder, &name, Sharing::Exclusive, waiting)?;
-        Ok(Self { _file: file, temporary: Some((folder, name)) })
-    }
-}
-
-impl Drop for Lock<'_> {
-    fn drop(&mut self) {
-        if let Some((folder, name)) = &self.temporary {
-            // Removed while it is still held; who waits for it sees that it is another file now.
-            let _ = unlink_at(folder, name);
-        }
+        Ok(Self { _file: acquire(folder, name.as_bytes(), sharing, waiting)? })
     }
 }
 

@@ -156,8 +156,7 @@ fn bring_existing(
     };
     if options.dry_run {
         let is_locked = stat_at(&home, LOCK).is_ok_and(|stat| stat.is_some());
-        let _lock =
-            is_locked.then(|| Lock::inside(&home, LOCK, Sharing::Shared, &mut waiting)).transpose()?;
+        let _lock = is_locked.then(|| Lock::take(&home, LOCK, Sharing::Shared, &mut waiting)).transpose()?;
         if Pending::is_there(&home)? {
             return Err(TreeError::Interrupted { dir: root.path().to_owned() });
         }
@@ -173,7 +172,7 @@ fn bring_existing(
             },
         };
     }
-    let _lock = Lock::inside(&home, LOCK, Sharing::Exclusive, &mut waiting)?;
+    let _lock = Lock::take(&home, LOCK, Sharing::Exclusive, &mut waiting)?;
     recover(root, &home, events)?;
     let state = State::load(&home)?;
     let origin = match &state {
@@ -420,8 +419,11 @@ impl Run<'_> {
         let mut transaction = match staged {
             Ok(transaction) => transaction,
             Err(error) => {
-                // Nothing has begun. What is left over is removed by the next run, if not by this one.
-                let _ = transaction::discard(self.home);
+                // Nothing has begun, unless the journal is there and cannot be removed: then the next run
+                // needs what is staged. What is left over otherwise is removed by it, if not by this one.
+                if Journal::end(self.home).is_ok() {
+                    let _ = transaction::discard(self.home);
+                }
                 return Err(error);
             }
         };

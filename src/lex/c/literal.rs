@@ -48,33 +48,44 @@ pub(super) fn begins_name(byte: u8) -> bool {
     IN_NAME[byte as usize] && !byte.is_ascii_digit()
 }
 
-/// The length of the universal character name (`\u00e9`) at `at`, where there is one.
-pub(super) fn universal_character(source: &[u8], at: usize) -> Option<usize> {
-    let digits = match source.get(at..at + 2)? {
-        b"\\u" => 4,
-        b"\\U" => 8,
+/// The end of the universal character name (`\u00e9`) that begins at `at`, where there is one.
+pub(super) fn end_of_universal_character(source: &[u8], at: usize) -> Option<End> {
+    let kind = skip_splices(source, at + 1);
+    let digits = match (source.get(at)?, source.get(kind)?) {
+        (b'\\', b'u') => 4,
+        (b'\\', b'U') => 8,
         _ => return None,
     };
-    let hex = source.get(at + 2..at + 2 + digits)?;
-    hex.iter().all(u8::is_ascii_hexdigit).then_some(2 + digits)
+    let mut end = End { at: kind + 1, spliced: kind != at + 1 };
+    for _ in 0..digits {
+        let digit = skip_splices(source, end.at);
+        source.get(digit).filter(|b| b.is_ascii_hexdigit())?;
+        end = End { at: digit + 1, spliced: end.spliced || digit != end.at };
+    }
+    Some(end)
 }
 
 /// The end of the name that goes on at `at`.
 #[inline]
-pub(super) fn end_of_name(source: &[u8], mut at: usize) -> End {
+pub(super) fn end_of_name(source: &[u8], at: usize) -> End {
+    end_of_name_of(source, at, is_in_name)
+}
+
+#[inline]
+fn end_of_name_of(source: &[u8], mut at: usize, is_part: impl Fn(u8) -> bool) -> End {
     let mut spliced = false;
     loop {
-        while source.get(at).is_some_and(|&b| is_in_name(b)) {
+        while source.get(at).is_some_and(|&b| is_part(b)) {
             at += 1;
         }
         if source.get(at) != Some(&b'\\') {
             return End { at, spliced };
         }
         let next = skip_splices(source, at);
-        if let Some(length) = universal_character(source, next) {
-            spliced |= next != at;
-            at = next + length;
-        } else if next != at && source.get(next).is_some_and(|&b| is_in_name(b)) {
+        if let Some(end) = end_of_universal_character(source, next) {
+            spliced |= next != at || end.spliced;
+            at = end.at;
+        } else if next != at && source.get(next).is_some_and(|&b| is_part(b)) {
             spliced = true;
             at = next;
         } else {
@@ -110,10 +121,13 @@ pub(super) fn end_of_number(
                 spliced |= digit != end;
                 end = digit + 1;
             }
-            b'\\' => match universal_character(source, next) {
-                Some(length) => end = next + length,
-                None => return Ok(End { at, spliced }),
-            },
+            b'\\' => {
+                let Some(character) = end_of_universal_character(source, next) else {
+                    return Ok(End { at, spliced });
+                };
+                spliced |= character.spliced;
+                end = character.at;
+            }
             b'$' => return Ok(End { at, spliced }),
             _ if is_in_name(byte) => {}
             _ => return Ok(End { at, spliced }),
@@ -192,23 +206,14 @@ pub(super) fn with_suffix(source: &[u8], end: End, is_string: bool) -> End {
     match source.get(start) {
         Some(b'$') => return end,
         Some(&byte) if begins_name(byte) => {}
-        Some(b'\\') if universal_character(source, start).is_some() => {}
+        Some(b'\\') if end_of_universal_character(source, start).is_some() => {}
         _ => return end,
     }
-    let suffix = end_of_suffix(source, start);
+    let suffix = end_of_name_of(source, start, |byte| byte != b'$' && is_in_name(byte));
     let spelled = super::splice::without_splices(&source[start..suffix.at]);
     let belongs = !spelled[0].is_ascii_alphabetic() || (is_string && STANDARD_SUFFIXES.contains(&&*spelled));
     if !belongs {
         return end;
     }
     End { at: suffix.at, spliced: end.spliced || suffix.spliced || start != end.at }
-}
-
-/// As a name, but without `$`.
-fn end_of_suffix(source: &[u8], start: usize) -> End {
-    let name = end_of_name(source, start);
-    match source[start..name.at].find_byte(b'$') {
-        Some(dollar) => End { at: start + dollar, spliced: name.spliced },
-        None => name,
-    }
 }

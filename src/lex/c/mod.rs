@@ -96,7 +96,7 @@ impl Lexer<'_> {
                 b'"' | b'\'' => self.quoted(self.at, End { at: self.at, spliced: false }, false)?,
                 b'\\' => match splice_at(source, self.at) {
                     Some(length) => self.at += length,
-                    None if literal::universal_character(source, self.at).is_some() => self.name()?,
+                    None if literal::end_of_universal_character(source, self.at).is_some() => self.name()?,
                     None => self.punctuator()?,
                 },
                 b'0'..=b'9' => self.number()?,

@@ -59,7 +59,7 @@ fn end_by_quotes(source: &[u8], quote: usize) -> Option<usize> {
     let mut at = quote + marks.len();
     loop {
         let rest = &source[at..];
-        match rest.find_byteset(&[marks[0], b'\\', b'\n']).map(|found| (found, rest[found])) {
+        match rest.find_byteset([marks[0], b'\\', b'\n']).map(|found| (found, rest[found])) {
             None => return None,
             Some((found, b'\\')) => at += found + 1 + escaped_length(&rest[found + 1..])?,
             Some((_, b'\n')) if marks.len() == 1 => return None,

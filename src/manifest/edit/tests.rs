@@ -90,6 +90,16 @@ fn the_comment_above_the_next_table_stays_even_without_a_gap() {
 }
 
 #[test]
+fn a_gap_stays_where_there_was_one() {
+    let text = "a = 1\n[[overlay]]\nname = \"a\"\n\n[test]\nb = 1\n\n";
+    assert_eq!(remove_overlay(text, "a").unwrap(), "a = 1\n\n[test]\nb = 1\n\n");
+    let text = "a = 1\n\n[[overlay]]\nname = \"a\"\n[test]\nb = 1\n";
+    assert_eq!(remove_overlay(text, "a").unwrap(), "a = 1\n\n[test]\nb = 1\n");
+    let text = "a = 1\n\n\n[[overlay]]\nname = \"a\"\n\n";
+    assert_eq!(remove_overlay(text, "a").unwrap(), "a = 1\n");
+}
+
+#[test]
 fn sub_tables_go_too_wherever_they_are() {
     let text = "\
 [[overlay]]

@@ -95,7 +95,7 @@ fn meddle(dice: &mut Dice, dir: &Path, number: usize, written: &mut BTreeSet<Str
 }
 
 /// All texts that a person wrote and that can still be found, in the tree or kept.
-fn still_there(dir: &Path) -> BTreeSet<String> {
+pub(super) fn still_there(dir: &Path) -> BTreeSet<String> {
     files(dir)
         .into_iter()
         .filter(|file| std::fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file()))
