@@ -59,6 +59,7 @@ pub struct ResultRecord {
     /// What can change the outcome.
     pub inputs: RunInputs,
     /// The runs.
+    #[serde(with = "super::packed")]
     pub runs: Vec<Run>,
     /// For each sanitizer, what each run under it came to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

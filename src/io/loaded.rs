@@ -53,6 +53,14 @@ fn has_loader(program: &Path) -> bool {
     read.is_ok() && elf_has_interpreter(&head).unwrap_or(false)
 }
 
+/// Whether a file is an ELF program or library.
+#[must_use]
+pub fn is_elf(file: &Path) -> bool {
+    let mut head = [0; 4];
+    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == *b"\x7fELF"
+}
+
 /// Looks for a program header of type `PT_INTERP` (3). ELF-64 and ELF-32, little endian.
 fn elf_has_interpreter(head: &[u8]) -> Option<bool> {
     let number = |at: usize, size: usize| {

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::id::{Name, UpstreamPath};
 use crate::io::cmake::{BuildError, BuildFailure, ConfiguredFor, Outcome, Project};
 use crate::io::hashes::{Hashes, sha256_of};
-use crate::io::ninja::NinjaError;
+use crate::io::loaded;
+use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::Reads;
+use crate::io::reads::{Reads, Watch};
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
 use crate::tree::Entry;
@@ -20,6 +21,7 @@ use crate::verdict::Obstacle;
 
 use super::site::Site;
 use super::sources::Sources;
+use super::undeclared;
 
 /// What a build read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +54,10 @@ pub struct Ready {
     pub steps: usize,
     /// The build folder, if something is built.
     pub build: Option<PathBuf>,
+    /// What the build makes and a test may load: all but objects and static libraries.
+    pub artifacts: Vec<PathBuf>,
+    /// Why everything was built anew, if it was.
+    pub anew: Option<String>,
 }
 
 /// What became of a test on a variant.
@@ -233,25 +239,26 @@ impl<'a> Workshop<'a> {
         let mut read = Read { files: self.named_sources(test), ..Read::default() };
         let Some(target) = target_of(test) else {
             let command = self.command(site, None, test);
-            return Ok(Made::Ready(Ready { command, read, steps: 0, build: None }));
+            return Ok(Made::Ready(Ready {
+                command,
+                read,
+                steps: 0,
+                build: None,
+                artifacts: Vec::new(),
+                anew: None,
+            }));
         };
         let env = self.env.clone();
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
-        let now = self.configured_for(&project, sources, ours, steering);
-        if let Some(failure) = project.configure(&now)? {
-            return Ok(Made::Failed(failure));
-        }
-        let built = match project.build(&[target.to_owned()])? {
+        let (outcome, anew, watch) =
+            self.build_watched(site, sources, &project, ours, steering, &[target.to_owned()])?;
+        let built = match outcome {
             Outcome::Built(built) => built,
             Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
         };
-        let notes = project.notes();
-        let known = project.ninja(&notes).inputs(target).map_err(|error| match error {
-            NinjaError::Process(error) => error.into(),
-            error => MakeError::Obstacle(Obstacle::Toolchain(error.to_string())),
-        })?;
+        let known = self.inputs(&project, target)?;
         let tree = site.tree();
         let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
         for file in known.files.iter().filter(|file| file.is_file()) {
@@ -260,18 +267,84 @@ impl<'a> Workshop<'a> {
         for file in known.configure.iter().filter(|file| file.is_file()) {
             sort.file(file, sources, &mut self.hashes, &mut read, false);
         }
-        // What CMake read is known only now: a change of it makes CMake start anew, whatever its name is.
-        let mut complete = now.clone();
+        self.note_configure_inputs(&project, &known, site, sources)?;
+        undeclared::note(&project.notes(), watch, &read.tree, sources)?;
+        let command = self.command(site, Some(&project.build), test);
+        let program = command.first().map(PathBuf::from).unwrap_or_default();
+        if program.starts_with(&project.build) && loaded::is_elf(&program) && !known.files.contains(&program)
+        {
+            let text = format!(
+                "target `{target}` does not make `{}`, the program of test `{}`",
+                program.strip_prefix(&project.build).unwrap_or(&program).display(),
+                test.name.value
+            );
+            return Err(Obstacle::Toolchain(text).into());
+        }
+        let is_artifact = |file: &&PathBuf| {
+            let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+            file.starts_with(&project.build)
+                && !["o", "obj", "a", "lib"].contains(&extension)
+                && file.is_file()
+        };
+        let artifacts = known.files.iter().filter(is_artifact).cloned().collect();
+        let build = Some(project.build.clone());
+        Ok(Made::Ready(Ready { command, read, steps: built.steps, build, artifacts, anew }))
+    }
+
+    /// Configures and builds, and watches which files of the tree are opened meanwhile. What was compiled
+    /// for another variant is thrown away where neither CMake nor ninja would know that it is out of date.
+    fn build_watched(
+        &mut self,
+        site: &Site,
+        sources: &Sources,
+        project: &Project<'_>,
+        ours: Option<&Path>,
+        steering: &Steering,
+        targets: &[String],
+    ) -> Result<(Outcome, Option<String>, Option<Watch>), MakeError> {
+        let anew = undeclared::differs(&project.notes(), sources);
+        if anew.is_some() {
+            std::fs::remove_dir_all(&project.build).map_err(|error| {
+                Obstacle::Environment(format!("cannot remove {}: {error}", project.build.display()))
+            })?;
+        }
+        let now = self.configured_for(project, sources, ours, steering);
+        let watch = Watch::start(&site.tree());
+        if let Some(failure) = project.configure(&now)? {
+            return Ok((Outcome::Failed(failure), anew, watch));
+        }
+        Ok((project.build(targets)?, anew, watch))
+    }
+
+    fn inputs(&self, project: &Project<'_>, target: &str) -> Result<ninja::Inputs, MakeError> {
+        let notes = project.notes();
+        project.ninja(&notes).inputs(target).map_err(|error| match error {
+            NinjaError::Process(error) => error.into(),
+            error => MakeError::Obstacle(Obstacle::Toolchain(error.to_string())),
+        })
+    }
+
+    /// What CMake read is known only after it ran: a change of it makes CMake start anew, whatever its name.
+    fn note_configure_inputs(
+        &mut self,
+        project: &Project<'_>,
+        known: &ninja::Inputs,
+        site: &Site,
+        sources: &Sources,
+    ) -> Result<(), MakeError> {
+        let tree = site.tree();
+        let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
+        let before = project.configured_for().unwrap_or_default();
+        let mut complete = before.clone();
         for file in &known.configure {
             if let Some((name, id)) = sort.cmake_input(file, sources, &mut self.hashes) {
                 complete.files.insert(name, id);
             }
         }
-        if complete != now {
+        if complete != before {
             project.remember(&complete)?;
         }
-        let command = self.command(site, Some(&project.build), test);
-        Ok(Made::Ready(Ready { command, read, steps: built.steps, build: Some(project.build.clone()) }))
+        Ok(())
     }
 
     /// Builds targets of the upstream itself. The tree is in place.
@@ -288,11 +361,21 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let now = self.configured_for(&project, sources, None, &steering);
-        if let Some(failure) = project.configure(&now)? {
-            return Ok((project.build.clone(), Outcome::Failed(failure)));
+        let (outcome, _, watch) = self.build_watched(site, sources, &project, None, &steering, targets)?;
+        if matches!(outcome, Outcome::Built(_)) {
+            let tree = site.tree();
+            let mut read = Read::default();
+            for target in targets {
+                let known = self.inputs(&project, target)?;
+                let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
+                for file in known.files.iter().chain(&known.configure).filter(|file| file.starts_with(&tree))
+                {
+                    sort.file(file, sources, &mut self.hashes, &mut read, false);
+                }
+                self.note_configure_inputs(&project, &known, site, sources)?;
+            }
+            undeclared::note(&project.notes(), watch, &read.tree, sources)?;
         }
-        let outcome = project.build(targets)?;
         Ok((project.build.clone(), outcome))
     }
 

@@ -17,7 +17,7 @@ use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::cmake;
 use crate::io::loaded;
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::Watch;
+use crate::io::reads::{Reads, Watch};
 use crate::io::toolchain::Requirement;
 use crate::io::tree;
 use crate::kernel_test::{CellOutcome, Run, Unknown};
@@ -294,32 +294,44 @@ impl<'a> Lab<'a> {
                 })
         })?;
         let build = build.clone();
-        let result = self.result_of(subject, test, plan, &build);
+        let result = self.result_of(subject, test, plan, &build, None);
         Some(OnRecord { build, result })
     }
 
-    /// The runs of what was built, if all that they depend on is the same here.
+    /// The runs of what was built, if all that they depend on is the same here. `folder`: the build folder,
+    /// if what was built is there now.
     fn result_of(
         &mut self,
         subject: &Subject,
         test: &Test,
         plan: &Plan,
         build: &BuildRecord,
+        folder: Option<&Path>,
     ) -> Option<(String, ResultRecord)> {
         let inputs = self.run_inputs(test, plan, build)?;
         let profile = self.profile();
+        let Workshop { hashes, root, .. } = &mut self.workshop;
+        let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
         let found = self.results.of(&test.name, profile.as_ref()).iter().find(|(_, record)| {
+            if record.inputs.binary != inputs.binary {
+                return false;
+            }
             let mut now = inputs.clone();
-            for file in record.inputs.files.keys() {
+            for file in record.inputs.files.keys().filter(|file| !inputs.files.contains_key(*file)) {
                 let entry = match file.strip_prefix(TREE) {
                     _ if file == NAMES => subject.sources.names().to_owned(),
                     Some(path) => {
                         let path = UpstreamPath::parse(path);
                         describe(path.ok().and_then(|path| subject.sources.entry(&path)))
                     }
-                    None => continue,
+                    None => hash(&root.join(file)),
                 };
                 now.files.insert(file.clone(), entry);
+            }
+            for file in record.inputs.libraries.keys().filter(|file| !inputs.libraries.contains_key(*file)) {
+                if let Some(folder) = folder {
+                    now.libraries.insert(file.clone(), hash(&folder.join(file)));
+                }
             }
             now == record.inputs
         });
@@ -417,6 +429,9 @@ impl<'a> Lab<'a> {
                 return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
         };
+        if let Some(why) = &ready.anew {
+            (self.events)(Event::Warning(format!("{why}: everything was built anew")));
+        }
         if target_of(test).is_some() {
             (self.events)(Event::Built { steps: ready.steps, wall: started.elapsed() });
         }
@@ -424,14 +439,19 @@ impl<'a> Lab<'a> {
             tree: open.site.tree(),
             results: open.site.results(&test.name).join(slug(&subject.label)),
             caches: open.site.caches(&slug(&subject.label)).join(test.name.as_str()),
+            project: test.project.as_ref().map(|project| self.workshop.root.join(&project.value)),
         };
         let outputs = self.identify(&ready, &folders.results)?;
-        let build = self.good_build(subject, &plan, &ready.read, outputs);
-        self.add_build(test, &build);
-        let mut result = self.result_of(subject, test, &plan, &build);
+        let mut build = self.good_build(subject, &plan, &ready.read, outputs);
+        let mut result = self.result_of(subject, test, &plan, &build, ready.build.as_deref());
         if result.as_ref().is_none_or(|(_, result)| result.runs.len() <= have) {
             result = self.run(subject, test, &plan, &build, &ready, &folders, result, seeds)?;
         }
+        // What a run has opened of the build folder is a part of what was built.
+        if let (Some((_, result)), BuildOutcome::Built { outputs }) = (&result, &mut build.outcome) {
+            outputs.extend(result.inputs.libraries.clone());
+        }
+        self.add_build(test, &build);
         Ok(self.state(test, &OnRecord { build, result }))
     }
 
@@ -477,7 +497,8 @@ impl<'a> Lab<'a> {
         let before = record.runs.len();
         for &seed in seeds {
             let number = record.runs.len() + 1;
-            let watch = Watch::start(&folders.tree);
+            let watches = [Some(&folders.tree), ready.build.as_ref(), folders.project.as_ref()];
+            let watches = watches.map(|folder| folder.map(|folder| (folder.clone(), Watch::start(folder))));
             let trial = Trial {
                 command: &ready.command,
                 env: &env,
@@ -487,7 +508,11 @@ impl<'a> Lab<'a> {
                 patience: test.timeout.saturating_mul(4),
             };
             let run = trial.run(seed, number)?;
-            let reads = watch.and_then(Watch::finish);
+            let [in_tree, in_build, in_project] = watches.map(|watch| {
+                let (folder, watch) = watch?;
+                Some((folder, watch.and_then(Watch::finish)))
+            });
+            let reads = in_tree.and_then(|(_, reads)| reads);
             (self.events)(Event::RanOnce { number: number - before, of: seeds.len() });
             for (path, entry) in opened(reads.as_ref(), &subject.sources) {
                 record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
@@ -499,6 +524,7 @@ impl<'a> Lab<'a> {
                 // A script may look whether a file is there without opening it.
                 record.inputs.files.insert(NAMES.to_owned(), subject.sources.names().to_owned());
             }
+            self.note_other_reads(&mut record.inputs, in_build, in_project);
             if reads.is_some_and(|reads| !reads.written.is_empty()) {
                 let text = format!("test `{}` writes into the tree, which is made anew", test.name.value);
                 (self.events)(Event::Warning(text));
@@ -524,6 +550,42 @@ impl<'a> Lab<'a> {
         }
         (self.events)(count(&record.runs[before..], started.elapsed()));
         Ok(Some((file.unwrap_or_default(), record)))
+    }
+
+    /// What a run opened of the build folder, and of the test's project.
+    fn note_other_reads(
+        &mut self,
+        inputs: &mut RunInputs,
+        in_build: Option<(PathBuf, Option<Reads>)>,
+        in_project: Option<(PathBuf, Option<Reads>)>,
+    ) {
+        let Workshop { hashes, root, .. } = &mut self.workshop;
+        let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        if let Some((folder, Some(reads))) = &in_build {
+            for file in reads.files.iter().filter(|file| !reads.written.contains(*file)) {
+                let name = file.display().to_string();
+                if !inputs.libraries.contains_key(&name) && folder.join(file).is_file() {
+                    inputs.libraries.insert(name, hash(&folder.join(file)));
+                }
+            }
+        }
+        let Some((folder, reads)) = &in_project else { return };
+        let Ok(project) = folder.strip_prefix(&*root) else { return };
+        let files: Vec<PathBuf> = match reads {
+            Some(reads) => reads.files.iter().map(|file| project.join(file)).collect(),
+            // It is not known: all of it counts.
+            None => walkdir::WalkDir::new(folder)
+                .into_iter()
+                .filter_map(Result::ok)
+                .filter_map(|entry| Some(entry.path().strip_prefix(&*root).ok()?.to_owned()))
+                .collect(),
+        };
+        for file in files.iter().filter(|file| root.join(file).is_file()) {
+            let name = file.display().to_string();
+            if !inputs.files.contains_key(&name) {
+                inputs.files.insert(name, hash(&root.join(file)));
+            }
+        }
     }
 
     fn forget_tree(&mut self, subject: &Subject) {
@@ -650,7 +712,7 @@ impl<'a> Lab<'a> {
             Some(file) => file.display().to_string(),
             None => file.display().to_string(),
         };
-        for file in &libraries {
+        for file in libraries.iter().chain(ready.artifacts.iter().filter(|file| **file != program)) {
             outputs.insert(name(file), hash(file));
         }
         for part in ready.command.iter().skip(1) {
@@ -707,6 +769,7 @@ struct Folders {
     tree: PathBuf,
     results: PathBuf,
     caches: PathBuf,
+    project: Option<PathBuf>,
 }
 
 fn site_is_gone() -> Obstacle {

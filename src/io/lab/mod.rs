@@ -5,6 +5,7 @@
 //! | the files of a variant, as values | `sources` |
 //! | the folders of a commit, and who may use them | `site` |
 //! | configuring and building, and what that read | `make` |
+//! | what a build reads and does not say | `undeclared` |
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what is on record | `records` |
 //! | all of it together | `measure` |
@@ -18,3 +19,4 @@ pub mod records;
 pub mod site;
 pub mod sources;
 pub mod trial;
+mod undeclared;

@@ -1,0 +1,88 @@
+//! Files of a tree that a build opens and that neither CMake nor ninja knows of: a generator that reads more
+//! than its rule says, a `file(READ)`.
+//!
+//! Decides when what was built for one variant cannot be trusted in another. Variants share a build folder,
+//! and ninja would keep what came of such a file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::UpstreamPath;
+use crate::io::hashes::write_atomically;
+use crate::io::reads::Watch;
+use crate::tree::Entry;
+use crate::verdict::Obstacle;
+
+use super::make::{describe, upstream_path};
+use super::sources::Sources;
+
+/// The file in a build folder's notes.
+const FILE: &str = "undeclared.json";
+
+/// What the builds in a folder have opened without saying so.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Undeclared {
+    /// The files, as they were then.
+    files: BTreeMap<String, String>,
+    /// The whole tree, where it could not be watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    whole: Option<String>,
+}
+
+fn load(notes: &Path) -> Undeclared {
+    let text = std::fs::read(notes.join(FILE)).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// Why what is in the build folder cannot be used for these sources; `None`: it can.
+#[must_use]
+pub fn differs(notes: &Path, sources: &Sources) -> Option<String> {
+    let known = load(notes);
+    if known.whole.is_some_and(|whole| whole != sources.whole()) {
+        return Some("what the build reads cannot be watched here".to_owned());
+    }
+    let changed = known.files.iter().find(|(path, entry)| {
+        let path = UpstreamPath::parse(path.as_bytes()).ok();
+        describe(path.and_then(|path| sources.entry(&path))) != **entry
+    });
+    changed.map(|(path, _)| format!("the build reads {path}, and neither CMake nor ninja knows"))
+}
+
+/// Notes what a build that went well has opened, besides what is known of it.
+///
+/// # Errors
+/// If the note cannot be written.
+pub fn note(
+    notes: &Path,
+    watch: Option<Watch>,
+    known: &BTreeMap<UpstreamPath, Entry>,
+    sources: &Sources,
+) -> Result<(), Obstacle> {
+    let before = load(notes);
+    let mut after = before.clone();
+    match watch.and_then(Watch::finish) {
+        Some(reads) => {
+            let paths = reads.files.iter().filter_map(|file| upstream_path(file));
+            for path in paths.filter(|path| !known.contains_key(path)) {
+                if let Some(entry) = sources.entry(&path) {
+                    after.files.insert(path.to_string(), describe(Some(entry)));
+                }
+            }
+            // What a rule names by now is ninja's business.
+            after.files.retain(|path, _| {
+                UpstreamPath::parse(path.as_bytes()).is_ok_and(|path| !known.contains_key(&path))
+            });
+        }
+        None => after.whole = Some(sources.whole().to_owned()),
+    }
+    if after == before {
+        return Ok(());
+    }
+    let file = notes.join(FILE);
+    let written = serde_json::to_vec(&after).map_err(std::io::Error::other);
+    written
+        .and_then(|text| write_atomically(&file, &text))
+        .map_err(|error| Obstacle::Environment(format!("{}: {error}", file.display())))
+}
