@@ -5,6 +5,7 @@
 //! only when it is proven; `unknown` says what is missing. Reads git objects only, never a checkout.
 //! Patch ids and "it applies in reverse" prove nothing and are not used.
 
+mod history;
 mod inspect;
 mod rename;
 mod state;
