@@ -238,7 +238,7 @@ fn a_person_reads_what_it_is_and_why() {
     let shown = commits.iter().fold(shown, |text, id| text.replace(&id[..10], "COMMIT"));
     insta::assert_snapshot!(shown, @"
     up at PIN
-    overlay  state     changes  undoes  tests
+    overlay  state     changes  undoes  tests  last verdict
     ours     rollback  nothing  2
 
     ours: ours

@@ -208,6 +208,17 @@ impl OverlayReport {
         Self { name, state: State::Unknown, paths: Vec::new(), why: Some(why) }
     }
 
+    /// A hash of the pin and of what the overlay gives its paths: whether a verdict was about the same.
+    #[must_use]
+    pub fn content_digest(&self, pin: CommitId) -> String {
+        let mut text = format!("pin {pin}\n");
+        for path in &self.paths {
+            let blob = path.blobs.overlay.map_or_else(|| "absent".to_owned(), |blob| blob.to_string());
+            text.push_str(&format!("{blob} {}\n", path.path));
+        }
+        crate::canonical_json::digest(&text.into())
+    }
+
     /// The commits that the overlay undoes on any path, oldest first, each once.
     #[must_use]
     pub fn undoes(&self) -> Vec<&Commit> {
