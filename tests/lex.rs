@@ -3,6 +3,8 @@
 //! `OVERLAID_CASES` sets how many cases each test makes. `OVERLAID_TEST_ORACLES=require` turns a missing oracle
 //! into a failure.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod c;
 mod cmake;
 mod generator;

@@ -344,7 +344,7 @@ fn what_differs_in_comments_only_is_the_same_to_the_preprocessor() {
                 continue;
             }
             compared += 1;
-            let [a, b] = [a, b].map(|text| bstr::BStr::new(text));
+            let [a, b] = [a, b].map(bstr::BStr::new);
             assert_eq!(spelled[0], spelled[1], "{a:?} and {b:?}");
         }
     }

@@ -91,8 +91,8 @@ fn traced(scripts: &[Vec<u8>]) -> Vec<Option<Vec<Vec<String>>>> {
             }
         }
         let good = if output.status.success() { scripts.len() } else { begun };
-        for case in first..good {
-            all[case] = Some(found.remove(&case).unwrap_or_default());
+        for (case, trace) in all.iter_mut().enumerate().take(good).skip(first) {
+            *trace = Some(found.remove(&case).unwrap_or_default());
         }
         first = good + usize::from(!output.status.success());
     }
@@ -119,7 +119,7 @@ fn what_differs_in_comments_only_is_the_same_to_cmake() {
     let scripts: Vec<Vec<u8>> = pairs.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
     let mut valid = 0;
     for ((a, b), traces) in pairs.iter().zip(traced(&scripts).chunks(2)) {
-        let [a, b] = [a, b].map(|text| bstr::BStr::new(text));
+        let [a, b] = [a, b].map(bstr::BStr::new);
         valid += usize::from(traces[0].is_some());
         assert_eq!(traces[0], traces[1], "{a:?} and {b:?}");
     }
