@@ -1,9 +1,12 @@
-//! The lexers against what really reads the languages: Clang, Python, the `toml` crate.
+//! The lexers against what really reads the languages: Clang, Python, CMake, the `toml` crate.
 //!
 //! `OVERLAID_CASES` sets how many cases each test makes. `OVERLAID_TEST_ORACLES=require` turns a missing oracle
 //! into a failure.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod c;
+mod cmake;
 mod generator;
 mod oracle;
 mod python;

@@ -7,6 +7,7 @@ mod support;
 mod diff;
 mod lex;
 mod manifest;
+mod merge;
 mod planted;
 mod prove;
 mod status;

@@ -170,7 +170,8 @@ fn an_interrupted_proof_ends_what_it_started_and_goes_on_later() {
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let ended = Instant::now();
     let status = child.wait().unwrap();
-    assert!(ended.elapsed() < Duration::from_secs(10));
+    // Soon, and not when the test would have been stopped anyway.
+    assert!(ended.elapsed() < Duration::from_secs(45));
     assert_eq!(status.code(), Some(4));
     assert!(!is_running(&marker));
     // Without the slow part it goes on as if nothing had been.

@@ -238,7 +238,7 @@ fn a_person_reads_what_it_is_and_why() {
     let shown = commits.iter().fold(shown, |text, id| text.replace(&id[..10], "COMMIT"));
     insta::assert_snapshot!(shown, @"
     up at PIN
-    overlay  state     changes  undoes  tests
+    overlay  state     changes  undoes  tests  last verdict
     ours     rollback  nothing  2
 
     ours: ours
@@ -286,4 +286,89 @@ fn git_variables_of_the_caller_change_nothing() {
         project.set(name, "/nowhere");
     }
     assert_eq!(project.run(&["status"]).expect(0).stdout, plain);
+}
+
+#[test]
+fn an_older_version_under_a_comment_is_a_rollback_and_a_newer_one_a_backport() {
+    let (upstream, commits) = kernel();
+    let commented = format!("// held back\n{V1}");
+    assert_eq!(judge(&commented, 1, 2), row("rollback", &[DEEPER], &[WIDER]));
+    let newer = format!("// ahead\n{}", V1.replace("width = 1", "width = 2"));
+    let project = Project::on(&upstream, &commits[0], &format!("branch = \"main\"\n{}", files(&commits[0])));
+    project.write("overlays/up/src/kernel.cu", newer);
+    assert_eq!(status(&project)["state"], "backport");
+}
+
+#[test]
+fn what_upstream_has_at_a_base_newer_than_the_pin_brings_it_forward() {
+    let newest = V1.replace("width = 1", "width = 2").replace("depth = 1", "depth = 2");
+    assert_eq!(judge(&newest, 2, 0).0, "backport");
+}
+
+#[test]
+fn who_has_the_last_of_several_changes_of_a_line_undoes_none() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("a.c", "int a = 1;\nint b;\n")]);
+    upstream.commit("two", &[("a.c", "int a = 2;\nint b;\n")]);
+    let pin = upstream.commit("three", &[("a.c", "int a = 3;\nint b;\n")]);
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{base}\"\nfiles = [\"a.c\"]\n");
+    let project = Project::on(&upstream, &pin, &table);
+    project.write("overlays/up/a.c", "int a = 3;\nint b;\nint ours;\n");
+    assert_eq!(status(&project)["undoes"].as_array().unwrap().len(), 0);
+    project.write("overlays/up/a.c", "int a = 2;\nint b;\nint ours;\n");
+    let undoes = status(&project)["undoes"].clone();
+    assert_eq!((undoes.as_array().unwrap().len(), &undoes[0]["subject"]), (1, &"three".into()));
+}
+
+#[test]
+fn a_change_of_mode_is_undone_like_any_other() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("run.sh", "#!/bin/sh\necho hello\n")]);
+    let script = upstream.path().join("run.sh");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let pin = upstream.commit_all("make it executable");
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{base}\"\nfiles = [\"run.sh\"]\n");
+    let project = Project::on(&upstream, &pin, &table);
+    project.write("overlays/up/run.sh", "#!/bin/sh\necho hello\n");
+    let overlay = status(&project);
+    assert_eq!(overlay["state"], "rollback");
+    assert_eq!(overlay["undoes"][0]["subject"], "make it executable");
+}
+
+#[test]
+fn a_path_that_moved_twice_or_was_copied_first_is_followed() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("a.cu", V1), ("x.cu", &V1.replace("area", "other"))]);
+    let rename = |from: &str, to: &str| {
+        std::fs::rename(upstream.path().join(from), upstream.path().join(to)).unwrap();
+    };
+    rename("a.cu", "b.cu");
+    std::fs::copy(upstream.path().join("x.cu"), upstream.path().join("y.cu")).unwrap();
+    upstream.commit_all("move a, copy x");
+    std::fs::rename(upstream.path().join("b.cu"), upstream.path().join("c.cu")).unwrap();
+    std::fs::remove_file(upstream.path().join("x.cu")).unwrap();
+    let pin = upstream.commit_all("move b, remove x");
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{base}\"\nfiles = [\"*.cu\"]\n");
+    let project = Project::on(&upstream, &pin, &table);
+    project.write("overlays/up/a.cu", "int ours;\n");
+    project.write("overlays/up/x.cu", "int ours;\n");
+    let paths = status(&project)["paths"].clone();
+    assert_eq!((&paths[0]["state"], &paths[0]["to"]), (&"renamed".into(), &"c.cu".into()));
+    assert_eq!((&paths[1]["state"], &paths[1]["to"]), (&"renamed".into(), &"y.cu".into()));
+}
+
+#[test]
+fn a_file_in_a_submodule_is_unknown_and_is_not_written() {
+    let mut upstream = Upstream::new();
+    let other = upstream.commit("start", &[("a.c", "int a;\n")]);
+    upstream.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{other},third")]);
+    upstream.run_dated(&["commit", "-q", "-m", "add a submodule"]);
+    let pin = upstream.git(&["rev-parse", "HEAD"]);
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{pin}\"\nfiles = [\"third/k.h\"]\n");
+    let project = Project::on(&upstream, &pin, &table);
+    project.write("overlays/up/third/k.h", "int ours;\n");
+    assert_eq!(status(&project)["state"], "unknown");
+    let run = project.run(&["apply"]).expect(3);
+    assert!(run.stderr.contains("lies in the submodule third"), "{}", run.stderr);
 }

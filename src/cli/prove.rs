@@ -13,10 +13,12 @@ use crate::io::hashes::write_atomically;
 use crate::io::lab::answers::Question;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
+use crate::io::lab::records::now;
+use crate::io::verdicts::{self, Noted};
 use crate::io::workspace::Workspace;
 use crate::manifest::{Profile, Witness, edit};
 use crate::overlay::Loaded;
-use crate::provenance::State;
+use crate::provenance::{OverlayReport, State};
 use crate::variant::{Request, VariantError};
 use crate::verdict::coverage::gaps;
 use crate::verdict::group::Together;
@@ -99,11 +101,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         args.overlays.is_empty() || args.overlays.iter().any(|name| name == loaded.name().as_str())
     };
     let loaded: Vec<&Loaded> = workspace.overlays.iter().filter(asked).collect();
-    let redundant: BTreeSet<Name> = status::inspect_all(&workspace, &loaded, &store)
-        .into_iter()
-        .filter(|report| report.state == State::Redundant)
-        .map(|report| report.name)
-        .collect();
+    let reports = status::inspect_all(&workspace, &loaded, &store);
+    let redundant: BTreeSet<&Name> =
+        reports.iter().filter(|report| report.state == State::Redundant).map(|report| &report.name).collect();
     let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
     let mut candidates = Vec::new();
     let mut off = Vec::new();
@@ -150,6 +150,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     })?;
     if !args.dry_run {
         note_witnesses(&workspace, &outcome, ui);
+        note_verdicts(&workspace, profile_name(profile), &outcome, &reports, ui);
     }
     let text = if ui.is_json() {
         format!("{:#}", document(&workspace, profile_name(profile), &outcome))
@@ -272,6 +273,32 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
             noted.join(", ")
         )),
         Err(error) => ui.warn(format_args!("the witness cannot be noted in {}: {error}", file.display())),
+    }
+}
+
+/// Remembers the verdicts for `status`.
+fn note_verdicts(
+    workspace: &Workspace,
+    profile: Option<&Name>,
+    outcome: &Outcome,
+    reports: &[OverlayReport],
+    ui: &mut Ui,
+) {
+    let manifest = &workspace.manifest;
+    let file = workspace.root.join(verdicts::file(&manifest.docs_folder(), manifest.upstream.name.as_str()));
+    let mut verdicts = verdicts::load(&file);
+    for decision in &outcome.decisions {
+        let report = reports.iter().find(|report| report.name == decision.overlay);
+        let Some(report) = report.filter(|_| decision.verdict != Verdict::Inconclusive) else { continue };
+        let noted = Noted {
+            verdict: decision.verdict.as_str().to_owned(),
+            recorded: now(),
+            content: report.content_digest(manifest.upstream.pin.value),
+        };
+        verdicts.note(decision.overlay.as_str(), profile.map(Name::as_str), noted);
+    }
+    if let Err(error) = verdicts.write(&file, |overlay| manifest.overlay(overlay).is_some()) {
+        ui.warn(format_args!("the verdicts cannot be noted in `{}`: {error}", file.display()));
     }
 }
 

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
 use crate::id::CommitId;
+use crate::io::lab::records::now;
 use crate::io::store::Store;
+use crate::io::verdicts::{self, Verdicts};
 use crate::io::workspace::Workspace;
 use crate::lex::Delta;
 use crate::overlay::{At, Loaded, fingerprint, resolve};
@@ -139,6 +141,8 @@ fn print(
     }
     let profile = context.profile_if_any(workspace)?;
     let features = context.features(workspace, profile)?;
+    let docs = workspace.root.join(workspace.manifest.docs_folder());
+    let verdicts = verdicts::load(&verdicts::file(&docs, upstream.name.as_str()));
     let rows: Vec<Vec<TableCell>> = loaded
         .iter()
         .zip(reports)
@@ -151,12 +155,14 @@ fn print(
                 describe_change(report).into(),
                 if undoes == 0 { "".into() } else { Tone::Bad.cell(undoes.to_string()) },
                 tests.join(", ").into(),
+                describe_verdict(&verdicts, report, profile.map(|p| p.name.as_str()), upstream.pin.value)
+                    .into(),
                 describe_activity(loaded, &features, profile.is_some() || !context.features.is_empty())
                     .into(),
             ]
         })
         .collect();
-    ui.line(table::render(&["overlay", "state", "changes", "undoes", "tests", ""], &rows));
+    ui.line(table::render(&["overlay", "state", "changes", "undoes", "tests", "last verdict", ""], &rows));
     for (loaded, report) in loaded.iter().zip(reports) {
         explain(loaded, report, ui);
     }
@@ -187,6 +193,34 @@ fn describe_change(report: &OverlayReport) -> String {
             format!("{word} +{added} -{removed}")
         }
         _ => word.to_owned(),
+    }
+}
+
+/// The last verdict and its age; with a question mark if pin or overlay have changed since.
+fn describe_verdict(
+    verdicts: &Verdicts,
+    report: &OverlayReport,
+    profile: Option<&str>,
+    pin: CommitId,
+) -> String {
+    let Some((profile, noted)) = verdicts.last(report.name.as_str(), profile) else {
+        return String::new();
+    };
+    let age = describe_age(now() - noted.recorded);
+    let on = if profile.is_empty() { String::new() } else { format!(" on {profile}") };
+    if noted.content == report.content_digest(pin) {
+        format!("{}{on}, {age}", noted.verdict)
+    } else {
+        format!("{}?{on}, {age}, changed since", noted.verdict)
+    }
+}
+
+fn describe_age(seconds: i64) -> String {
+    match seconds.max(0) {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} d ago", seconds / 86_400),
     }
 }
 
@@ -278,10 +312,20 @@ fn to_json(workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport])
         "pin": upstream.pin.value,
         "branch": upstream.branch.as_ref().map(|branch| &branch.value),
     });
+    let docs = workspace.root.join(workspace.manifest.docs_folder());
+    let verdicts = verdicts::load(&verdicts::file(&docs, name.as_str()));
     let overlays = loaded
         .iter()
         .zip(reports)
         .map(|(loaded, report)| {
+            let verdict = verdicts.last(report.name.as_str(), None).map(|(profile, noted)| {
+                json!({
+                    "verdict": noted.verdict,
+                    "profile": profile,
+                    "recorded": noted.recorded,
+                    "holds": noted.content == report.content_digest(upstream.pin.value),
+                })
+            });
             json!({
                 "name": report.name,
                 "upstream": name,
@@ -293,6 +337,7 @@ fn to_json(workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport])
                 "undoes": report.undoes().iter().map(|commit| commit_json(commit)).collect::<Vec<_>>(),
                 "paths": report.paths.iter().map(path_json).collect::<Vec<_>>(),
                 "reasons": reasons_json(report),
+                "verdict": verdict,
             })
         })
         .collect();

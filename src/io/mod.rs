@@ -16,5 +16,6 @@ pub mod reads;
 pub mod store;
 pub mod toolchain;
 pub mod tree;
+pub mod verdicts;
 #[cfg(feature = "git")]
 pub mod workspace;

@@ -1,6 +1,8 @@
 //! CMake's language (the manual page cmake-language(7), and its lexer for what the page leaves open).
 //!
-//! Words that touch are one token, so that a space between them is code. The end of a line counts outside of parentheses.
+//! Words that touch are one token, so that a space between them is code. The end of a line counts outside of
+//! parentheses. A comment can break a file: one in brackets may not stand before a command on its line, between a
+//! command's name and its parenthesis, or touch the argument behind it. Such files are refused, as CMake does.
 
 use bstr::ByteSlice;
 
@@ -17,6 +19,7 @@ pub(super) fn lex(source: &[u8]) -> Result<Vec<Token>, Unlexable> {
         tokens: Vec::with_capacity(source.len() / 8),
         depth: 0,
         line_has_code: false,
+        place: Place::LineStart,
     };
     lexer.run()?;
     Ok(lexer.tokens)
@@ -30,6 +33,18 @@ struct Lexer<'s> {
     depth: usize,
     /// Code that is not in parentheses stands on this line.
     line_has_code: bool,
+    place: Place,
+}
+
+/// Where outside of parentheses the lexer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A command may begin.
+    LineStart,
+    /// Behind a command's name: its parenthesis must follow on the line.
+    Name,
+    /// A command or a comment in brackets stands before on the line.
+    LineUsed,
 }
 
 impl Lexer<'_> {
@@ -43,12 +58,15 @@ impl Lexer<'_> {
                 b' ' | b'\t' | b'\r' => self.at += 1,
                 b'\n' => {
                     if self.depth == 0 {
-                        self.end_line();
+                        self.end_line()?;
                     }
                     self.at += 1;
                 }
                 b'#' => self.comment()?,
                 b'(' => {
+                    if self.depth == 0 {
+                        self.go(Place::Name, Place::LineUsed)?;
+                    }
                     self.depth += 1;
                     self.code(self.at + 1);
                 }
@@ -60,6 +78,9 @@ impl Lexer<'_> {
                     self.code(self.at + 1);
                 }
                 _ => {
+                    if self.depth == 0 {
+                        self.go(Place::LineStart, Place::Name)?;
+                    }
                     let end = self.end_of_word()?;
                     self.code(end);
                 }
@@ -68,7 +89,15 @@ impl Lexer<'_> {
         if self.depth > 0 {
             return self.error(self.at, UnlexableWhy::Unbalanced);
         }
-        self.end_line();
+        self.end_line()
+    }
+
+    /// Goes on outside of parentheses, if the lexer is where this may stand.
+    fn go(&mut self, from: Place, to: Place) -> Result<(), Unlexable> {
+        if self.place != from {
+            return self.error(self.at, UnlexableWhy::UnexpectedCharacter);
+        }
+        self.place = to;
         Ok(())
     }
 
@@ -78,16 +107,29 @@ impl Lexer<'_> {
         self.line_has_code = true;
     }
 
-    fn end_line(&mut self) {
+    fn end_line(&mut self) -> Result<(), Unlexable> {
+        if self.place == Place::Name {
+            return self.error(self.at, UnlexableWhy::UnexpectedCharacter);
+        }
+        self.place = Place::LineStart;
         if std::mem::take(&mut self.line_has_code) {
             self.tokens.push(Token::new(TokenKind::Newline, self.at..self.at));
         }
+        Ok(())
     }
 
     fn comment(&mut self) -> Result<(), Unlexable> {
         let start = self.at;
+        if self.depth == 0 && self.place == Place::Name {
+            return self.error(start, UnlexableWhy::UnexpectedCharacter);
+        }
         self.at = match bracket_length(&self.source[start + 1..]) {
-            Some(length) => self.end_of_bracket(start + 1, length, UnlexableWhy::UnterminatedComment)?,
+            Some(length) => {
+                let end = self.end_of_bracket(start + 1, length, UnlexableWhy::UnterminatedComment)?;
+                self.place = Place::LineUsed;
+                self.check_apart(end)?;
+                end
+            }
             None => {
                 let rest = &self.source[start..];
                 let line = &rest[..rest.find_byte(b'\n').unwrap_or(rest.len())];
@@ -98,12 +140,19 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// The end of the arguments that begin here and touch: bare, quoted or in brackets.
+    /// No argument may touch the bracket that ends at `end`.
+    fn check_apart(&self, end: usize) -> Result<(), Unlexable> {
+        match self.source.get(end) {
+            None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'#' | b'(' | b')') => Ok(()),
+            Some(_) => self.error(end, UnlexableWhy::UnexpectedCharacter),
+        }
+    }
+
+    /// The end of the argument in brackets, or of the bare and quoted arguments, that begin here and touch.
     fn end_of_word(&self) -> Result<usize, Unlexable> {
         let mut at = self.at;
         // Inside a bare word a bracket is a character like any other.
         let mut bare = false;
-        let mut quoted_in_bare = false;
         while let Some(&byte) = self.source.get(at) {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b'#' | b')' => break,
@@ -114,18 +163,20 @@ impl Lexer<'_> {
                 b'(' => break,
                 b'"' => {
                     at = self.end_of_quoted(at)?;
-                    quoted_in_bare |= bare;
                     bare = false;
                 }
-                // Bare or a bracket: as the quotes before it are read.
-                b'[' if quoted_in_bare => return self.error(at, UnlexableWhy::UnexpectedCharacter),
-                b'[' if !bare => match bracket_length(&self.source[at..]) {
-                    Some(length) => at = self.end_of_bracket(at, length, UnlexableWhy::UnterminatedString)?,
-                    None => {
-                        at += 1;
-                        bare = true;
+                b'[' if !bare && let Some(length) = bracket_length(&self.source[at..]) => {
+                    let touches = at > self.at
+                        || self.tokens.last().is_some_and(|token| {
+                            token.span.end == at && self.source[token.span.clone()] == *b")"
+                        });
+                    if touches {
+                        return self.error(at, UnlexableWhy::UnexpectedCharacter);
                     }
-                },
+                    let end = self.end_of_bracket(at, length, UnlexableWhy::UnterminatedString)?;
+                    self.check_apart(end)?;
+                    return Ok(end);
+                }
                 b'\\' => {
                     if matches!(self.source.get(at + 1), None | Some(b'\n' | b'\r')) {
                         return self.error(at, UnlexableWhy::UnexpectedCharacter);

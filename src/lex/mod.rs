@@ -6,7 +6,8 @@
 //! # The rule
 //!
 //! Two texts have equal code if they are **equal token by token**, comments and layout left out. They differ in
-//! *whitespace* if their comments are equal too, and stand between the same tokens; else in *comments*. Layout that means something is code:
+//! *whitespace* if their comments are equal too and stand between the same tokens; else in *comments*. Layout
+//! that means something is code:
 //!
 //! - strings and character literals, byte for byte;
 //! - where a preprocessor directive begins and ends; in a macro's replacement and in a `#pragma`, whether there is white

@@ -83,7 +83,13 @@ pub fn content_at(
     path: &UpstreamPath,
 ) -> Result<Option<Content>, UpstreamError> {
     let Some(entry) = upstream.entry(commit, path)? else {
-        return Ok(None);
+        return match submodule_above(upstream, commit, path)? {
+            Some(submodule) => Err(UpstreamError::Unreadable {
+                what: format!("{path} at {commit}"),
+                why: format!("it lies in the submodule {submodule}, which is not read"),
+            }),
+            None => Ok(None),
+        };
     };
     if entry.mode == Mode::Submodule {
         return Err(UpstreamError::Unreadable {
@@ -92,6 +98,22 @@ pub fn content_at(
         });
     }
     Ok(Some(Content { mode: entry.mode, bytes: upstream.blob(entry.id)? }))
+}
+
+/// The submodule that a path lies in, if one.
+fn submodule_above(
+    upstream: &dyn Upstream,
+    commit: CommitId,
+    path: &UpstreamPath,
+) -> Result<Option<UpstreamPath>, UpstreamError> {
+    for ancestor in path.ancestors() {
+        if let Ok(ancestor) = UpstreamPath::parse(ancestor)
+            && upstream.entry(commit, &ancestor)?.is_some_and(|entry| entry.mode == Mode::Submodule)
+        {
+            return Ok(Some(ancestor));
+        }
+    }
+    Ok(None)
 }
 
 /// Puts overlays on a commit's tree.
@@ -180,7 +202,14 @@ impl State<'_> {
         content: Option<Content>,
     ) -> Result<(), UpstreamError> {
         let At::Other(commit) = self.at else {
-            self.set(loaded, path, content);
+            if let Some(submodule) = submodule_above(self.upstream, self.at.commit(), path)? {
+                let why = format!(
+                    "it lies in the submodule {submodule}; overlays do not reach into submodules yet"
+                );
+                self.refuse(loaded, Some(path), why);
+            } else {
+                self.set(loaded, path, content);
+            }
             return Ok(());
         };
         let Some(base) = &loaded.overlay.base else {

@@ -1,7 +1,7 @@
 //! Collects what the decision needs, for all overlays of a manifest at once: one walk of the history for each
 //! base, however many overlays share it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use similar::DiffTag;
 
@@ -9,9 +9,10 @@ use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Comparison};
 use crate::merge::is_binary;
 use crate::overlay::{At, Loaded, content_at, resolve};
-use crate::tree::{Changes, Content};
+use crate::tree::{Changes, Content, Entry, Mode};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 
+use super::history::{Histories, PathHistory, Wanted};
 use super::state::{Facts, Ours, decide};
 use super::{Blobs, Note, OverlayReport, PathReport, State, rename, undo};
 
@@ -28,7 +29,8 @@ pub fn inspect(
 ) -> Vec<OverlayReport> {
     let subjects: Vec<Result<Subject<'_>, String>> =
         overlays.iter().map(|loaded| Subject::read(loaded, pin, upstream)).collect();
-    let histories = Histories::walk(subjects.iter().filter_map(|s| s.as_ref().ok()), pin, tip, upstream);
+    let wanted = subjects.iter().filter_map(|subject| subject.as_ref().ok()).filter_map(Subject::wanted);
+    let histories = Histories::walk(wanted, pin, tip, upstream);
     overlays
         .iter()
         .zip(&subjects)
@@ -80,6 +82,11 @@ impl<'a> Subject<'a> {
             paths.extend(changes.keys().cloned());
         }
         Ok(Self { loaded, base, pin, on_base, on_pin, paths })
+    }
+
+    /// The history that is needed.
+    fn wanted(&self) -> Option<Wanted<'_>> {
+        Some(Wanted { base: self.base?, paths: &self.paths, is_whole: self.loaded.overlay.kind.is_whole() })
     }
 
     fn report(
@@ -166,8 +173,9 @@ impl<'a> Subject<'a> {
             base: base.as_ref(),
             pin: pin.as_ref(),
             ours: ours.clone(),
-            older: &history.older,
-            newer: &history.newer,
+            ahead: history.ahead,
+            is_older: self.is_among(path, on_pin.flatten(), &history.older, upstream)?,
+            is_newer: self.is_among(path, on_pin.flatten(), &history.newer, upstream)?,
         });
         report.state = decided.state;
         report.why = decided.why;
@@ -196,11 +204,18 @@ impl<'a> Subject<'a> {
                 let removed = history.between.iter().rev().find(|touch| touch.after.is_none());
                 if let Some(removed) = removed {
                     report.by = Some(upstream.commit(removed.commit)?);
-                    if let Some((to, alike)) = rename::follow(upstream, removed.commit, &report.path)? {
-                        report.state = State::Renamed;
-                        report.why = format!("upstream moved the path to {to} ({alike} % alike)");
-                        report.to = Some((to, alike));
+                }
+                let ends = removed.zip(self.base);
+                let to = match ends {
+                    Some((removed, base)) => {
+                        rename::follow(upstream, &report.path, removed.commit, base, self.pin)?
                     }
+                    None => None,
+                };
+                if let Some((to, alike)) = to {
+                    report.state = State::Renamed;
+                    report.why = format!("upstream moved the path to {to} ({alike} % alike)");
+                    report.to = Some((to, alike));
                 }
             }
             State::Collides => {
@@ -215,46 +230,71 @@ impl<'a> Subject<'a> {
         if !self.loaded.overlay.kind.is_whole() || report.state == State::Redundant {
             return Ok(());
         }
-        let Some(ours) = ours else {
-            return Ok(());
-        };
         // An overlay that takes upstream back behind its base undoes what came after that content, too.
-        let since = if report.state == State::Rollback { history.since(&id(ours)) } else { vec![] };
-        for touch in since.iter().chain(&history.between) {
+        let since = match ours {
+            Some(ours) if report.state == State::Rollback => history.since(&id(ours)),
+            _ => Vec::new(),
+        };
+        let touches: Vec<&Touch> = since.iter().chain(&history.between).collect();
+        let versions: Vec<undo::Version> =
+            touches.iter().map(|touch| read_version(touch, upstream)).collect::<Result<_, _>>()?;
+        for (touch, undone) in touches.iter().zip(undo::undone(&versions, ours)) {
             let commit = upstream.commit(touch.commit)?;
-            if has_change(touch, ours, upstream)? {
-                report.included.push(commit);
-            } else {
-                report.undoes.push(commit);
-            }
+            if undone { report.undoes.push(commit) } else { report.included.push(commit) }
         }
         Ok(())
     }
+
+    /// Whether a whole content does the same as one of these: by id, and token by token as long as there are not
+    /// too many bytes to read.
+    fn is_among(
+        &self,
+        path: &UpstreamPath,
+        ours: Option<&Content>,
+        contents: &[Entry],
+        upstream: &dyn Upstream,
+    ) -> Result<bool, UpstreamError> {
+        let (Some(ours), true) = (ours, self.loaded.overlay.kind.is_whole()) else {
+            return Ok(false);
+        };
+        let entry = ours.entry();
+        if contents.contains(&entry) {
+            return Ok(true);
+        }
+        let mut left = MOST_BYTES_FOR_TOKENS;
+        let mut seen = BTreeSet::new();
+        for other in contents {
+            if other.mode != entry.mode || !seen.insert(other.id) {
+                continue;
+            }
+            let content = Content { mode: other.mode, bytes: upstream.blob(other.id)? };
+            left = left.saturating_sub(content.bytes.len());
+            if left == 0 {
+                break;
+            }
+            if super::state::does_the_same(path, Some(ours), Some(&content)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// How much of a path's older contents is compared token by token; beyond that, ids answer.
+const MOST_BYTES_FOR_TOKENS: usize = 32 * 1024 * 1024;
+
+fn read_version(touch: &Touch, upstream: &dyn Upstream) -> Result<undo::Version, UpstreamError> {
+    let read = |entry: Option<Entry>| match entry {
+        Some(entry) if entry.mode != Mode::Submodule => {
+            Ok(Some(Content { mode: entry.mode, bytes: upstream.blob(entry.id)? }))
+        }
+        _ => Ok(None),
+    };
+    Ok(undo::Version { before: read(touch.before.first().copied().flatten())?, after: read(touch.after)? })
 }
 
 fn id(content: &Content) -> BlobId {
     BlobId::of(&content.bytes)
-}
-
-/// Whether a content has what a commit did to its path.
-fn has_change(touch: &Touch, ours: &Content, upstream: &dyn Upstream) -> Result<bool, UpstreamError> {
-    let Some(after) = touch.after else {
-        return Ok(false);
-    };
-    if after.id == id(ours) {
-        return Ok(true);
-    }
-    let commit = upstream.blob(after.id)?;
-    let parent = match touch.before.first().copied().flatten() {
-        Some(before) => upstream.blob(before.id)?,
-        None => [].into(),
-    };
-    if [&commit, &parent, &ours.bytes].iter().any(|content| is_binary(content)) {
-        return Ok(false);
-    }
-    let mode_changed =
-        touch.before.first().copied().flatten().is_some_and(|before| before.mode != after.mode);
-    Ok(undo::share(&parent, &commit, &ours.bytes).is_all() && (!mode_changed || after.mode == ours.mode))
 }
 
 fn delta(
@@ -295,127 +335,6 @@ fn count_lines(from: Option<&Content>, to: Option<&Content>) -> Option<(usize, u
         }
     }
     Some(count)
-}
-
-/// The history of one path.
-#[derive(Debug, Default)]
-struct PathHistory {
-    /// Contents before the base, without that at the base.
-    older: Vec<BlobId>,
-    /// The commits up to the base, newest first.
-    before: Vec<Touch>,
-    /// Commits of base..pin that touch the path, oldest first.
-    between: Vec<Touch>,
-    /// Contents after the pin.
-    newer: Vec<BlobId>,
-    notes: Vec<Note>,
-}
-
-impl PathHistory {
-    /// The commits up to the base that came after this content, oldest first.
-    fn since(&self, content: &BlobId) -> Vec<Touch> {
-        let is_content = |touch: &&Touch| touch.after.is_none_or(|after| after.id != *content);
-        if !self.before.iter().any(|touch| touch.after.is_some_and(|after| after.id == *content)) {
-            return Vec::new();
-        }
-        let mut after: Vec<Touch> = self.before.iter().take_while(is_content).cloned().collect();
-        after.reverse();
-        after
-    }
-}
-
-/// What the walks of the history gave, by base.
-struct Histories {
-    by_base: BTreeMap<CommitId, Result<BTreeMap<UpstreamPath, PathHistory>, String>>,
-}
-
-impl Histories {
-    fn walk<'s>(
-        subjects: impl Iterator<Item = &'s Subject<'s>>,
-        pin: CommitId,
-        tip: Option<CommitId>,
-        upstream: &dyn Upstream,
-    ) -> Self {
-        // The paths of each base, and those whose older contents matter.
-        let mut wanted: BTreeMap<CommitId, (BTreeSet<UpstreamPath>, BTreeSet<UpstreamPath>)> =
-            BTreeMap::new();
-        for subject in subjects {
-            let Some(base) = subject.base else { continue };
-            let (all, whole) = wanted.entry(base).or_default();
-            all.extend(subject.paths.iter().cloned());
-            if subject.loaded.overlay.kind.is_whole() {
-                whole.extend(subject.paths.iter().cloned());
-            }
-        }
-        let by_base = wanted
-            .into_iter()
-            .map(|(base, (all, whole))| {
-                let walked = walk_base(base, pin, tip, &all, &whole, upstream);
-                (base, walked.map_err(|error| error.to_string()))
-            })
-            .collect();
-        Self { by_base }
-    }
-
-    fn of(&self, base: Option<CommitId>, path: &UpstreamPath) -> Result<&PathHistory, String> {
-        let base = base.ok_or("it has no `base` in the manifest")?;
-        match self.by_base.get(&base) {
-            Some(Ok(paths)) => paths.get(path).ok_or_else(|| "its history was not read".to_owned()),
-            Some(Err(why)) => Err(why.clone()),
-            None => Err("its history was not read".to_owned()),
-        }
-    }
-}
-
-fn walk_base(
-    base: CommitId,
-    pin: CommitId,
-    tip: Option<CommitId>,
-    all: &BTreeSet<UpstreamPath>,
-    whole: &BTreeSet<UpstreamPath>,
-    upstream: &dyn Upstream,
-) -> Result<BTreeMap<UpstreamPath, PathHistory>, UpstreamError> {
-    let notes = relation(base, pin, upstream)?;
-    let mut histories: BTreeMap<UpstreamPath, PathHistory> = all
-        .iter()
-        .map(|path| (path.clone(), PathHistory { notes: notes.clone(), ..PathHistory::default() }))
-        .collect();
-    let all: Vec<UpstreamPath> = all.iter().cloned().collect();
-    let whole: Vec<UpstreamPath> = whole.iter().cloned().collect();
-    if base != pin {
-        for touch in upstream.history(pin, Some(base), &all)?.into_iter().rev() {
-            if let Some(history) = histories.get_mut(&touch.path) {
-                history.between.push(touch);
-            }
-        }
-    }
-    if whole.is_empty() {
-        return Ok(histories);
-    }
-    for touch in upstream.history(base, None, &whole)? {
-        if let Some(history) = histories.get_mut(&touch.path) {
-            history.older.extend(touch.before.iter().flatten().map(|entry| entry.id));
-            history.before.push(touch);
-        }
-    }
-    if let Some(tip) = tip.filter(|tip| *tip != pin) {
-        for touch in upstream.history(tip, Some(pin), &whole)? {
-            if let Some(history) = histories.get_mut(&touch.path) {
-                history.newer.extend(touch.after.map(|entry| entry.id));
-            }
-        }
-    }
-    Ok(histories)
-}
-
-fn relation(base: CommitId, pin: CommitId, upstream: &dyn Upstream) -> Result<Vec<Note>, UpstreamError> {
-    if base == pin || upstream.is_ancestor(base, pin)? {
-        Ok(Vec::new())
-    } else if upstream.is_ancestor(pin, base)? {
-        Ok(vec![Note::Ahead])
-    } else {
-        Ok(vec![Note::Diverged(upstream.merge_base(base, pin)?)])
-    }
 }
 
 /// The pull-request number that a subject ends with, as `(#123)`.

@@ -5,6 +5,7 @@
 //! only when it is proven; `unknown` says what is missing. Reads git objects only, never a checkout.
 //! Patch ids and "it applies in reverse" prove nothing and are not used.
 
+mod history;
 mod inspect;
 mod rename;
 mod state;
@@ -205,6 +206,17 @@ impl OverlayReport {
     #[must_use]
     pub fn unknown(name: OverlayName, why: String) -> Self {
         Self { name, state: State::Unknown, paths: Vec::new(), why: Some(why) }
+    }
+
+    /// A hash of the pin and of what the overlay gives its paths: whether a verdict was about the same.
+    #[must_use]
+    pub fn content_digest(&self, pin: CommitId) -> String {
+        let mut text = format!("pin {pin}\n");
+        for path in &self.paths {
+            let blob = path.blobs.overlay.map_or_else(|| "absent".to_owned(), |blob| blob.to_string());
+            text.push_str(&format!("{blob} {}\n", path.path));
+        }
+        crate::canonical_json::digest(&text.into())
     }
 
     /// The commits that the overlay undoes on any path, oldest first, each once.

@@ -1,13 +1,12 @@
 //! Where a path went.
 //!
-//! Among the paths that the removing commit adds, the one whose content is most like the removed one, if it
-//! is alike by half or more. The measure is git's for inexact renames (`diffcore-delta`): the share of bytes,
+//! Among the paths that were added, the one whose content is most like the removed one, if it is alike by half or more. The measure is git's for inexact renames (`diffcore-delta`): the share of bytes,
 //! in pieces of a line or at most 64 bytes, that both have.
 
 use std::collections::HashMap;
 
 use crate::id::{CommitId, UpstreamPath};
-use crate::tree::Mode;
+use crate::tree::{Entry, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
 /// The least similarity, in percent, at which a path counts as renamed.
@@ -43,38 +42,92 @@ fn split(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split_inclusive(|&b| b == b'\n').flat_map(|line| line.chunks(64))
 }
 
-/// Where the path went in the commit that removed it: the new path and the similarity in percent.
+/// Where a path of the base is at the pin, and how much of the base's content, in percent.
+///
+/// First along the commits that removed it and the names that it had after them; if that leads nowhere, by a look at
+/// all paths that the pin has and the base has not, as `git diff -M` does.
 ///
 /// # Errors
 /// If the upstream cannot be read.
 pub(super) fn follow(
     upstream: &dyn Upstream,
+    path: &UpstreamPath,
+    removed_by: CommitId,
+    base: CommitId,
+    pin: CommitId,
+) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
+    let mut step = one_step(upstream, removed_by, path)?;
+    let mut since = removed_by;
+    for _ in 0..MOST_STEPS {
+        let Some((to, alike)) = step else { break };
+        if upstream.entry(pin, &to)?.is_some() {
+            return Ok(Some((to, alike)));
+        }
+        let touches = upstream.history(pin, Some(since), std::slice::from_ref(&to))?;
+        let Some(removed) = touches.iter().find(|touch| touch.after.is_none()) else { break };
+        since = removed.commit;
+        step = one_step(upstream, since, &to)?;
+    }
+    let Some(removed) = upstream.entry(base, path)?.filter(|entry| entry.mode != Mode::Submodule) else {
+        return Ok(None);
+    };
+    let at_base = upstream.listing(base)?;
+    let at_pin = upstream.listing(pin)?;
+    let added: Vec<(&UpstreamPath, Entry)> = at_pin
+        .iter()
+        .filter(|(candidate, entry)| !at_base.contains_key(*candidate) && entry.mode != Mode::Submodule)
+        .map(|(candidate, entry)| (candidate, *entry))
+        .collect();
+    most_alike(upstream, path, removed, &added)
+}
+
+/// How often a path may have moved.
+const MOST_STEPS: usize = 20;
+
+/// Where a path went in the commit that removed it.
+fn one_step(
+    upstream: &dyn Upstream,
     commit: CommitId,
     path: &UpstreamPath,
 ) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
     let changes = upstream.diff(commit)?;
-    let Some(removed) = changes.iter().find(|change| change.path == *path).and_then(|change| change.before)
-    else {
+    let removed = changes.iter().find(|change| change.path == *path).and_then(|change| change.before);
+    let Some(removed) = removed.filter(|entry| entry.mode != Mode::Submodule) else {
         return Ok(None);
     };
-    let added = || {
-        changes.iter().filter_map(|change| match (change.before, change.after) {
+    let added: Vec<(&UpstreamPath, Entry)> = changes
+        .iter()
+        .filter_map(|change| match (change.before, change.after) {
             (None, Some(after)) if after.mode != Mode::Submodule => Some((&change.path, after)),
             _ => None,
         })
-    };
-    let mut exact: Vec<_> = added().filter(|(_, after)| after.id == removed.id).collect();
-    // Several copies: the one with the same file name, as git prefers.
-    exact.sort_by_key(|(candidate, _)| candidate.file_name() != path.file_name());
-    if let Some((to, _)) = exact.first() {
+        .collect();
+    most_alike(upstream, path, removed, &added)
+}
+
+/// The candidate that is most like what was removed, if it is alike by half or more. Of several that are alike as
+/// much, the one with the same file name, as git prefers.
+fn most_alike(
+    upstream: &dyn Upstream,
+    path: &UpstreamPath,
+    removed: Entry,
+    added: &[(&UpstreamPath, Entry)],
+) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
+    let same_name = |candidate: &UpstreamPath| candidate.file_name() == path.file_name();
+    let exact = added.iter().filter(|(_, entry)| entry.id == removed.id);
+    if let Some((to, _)) = exact.max_by_key(|(candidate, _)| same_name(candidate)) {
         return Ok(Some(((*to).clone(), 100)));
     }
     let content = upstream.blob(removed.id)?;
     let mut best: Option<(u8, bool, &UpstreamPath)> = None;
-    for (candidate, after) in added() {
-        let alike = similarity(&content, &upstream.blob(after.id)?);
-        let key = (alike, candidate.file_name() == path.file_name(), candidate);
-        if alike >= THRESHOLD && best.is_none_or(|best| (key.0, key.1) > (best.0, best.1)) {
+    for (candidate, entry) in added {
+        let other = upstream.blob(entry.id)?;
+        // Contents whose sizes differ by more than half share less than half.
+        if other.len().min(content.len()) * 2 < other.len().max(content.len()) {
+            continue;
+        }
+        let key = (similarity(&content, &other), same_name(candidate), *candidate);
+        if key.0 >= THRESHOLD && best.is_none_or(|best| (key.0, key.1) > (best.0, best.1)) {
             best = Some(key);
         }
     }

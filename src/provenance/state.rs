@@ -1,6 +1,6 @@
 //! The decision: the state of one path, from contents that are already read.
 
-use crate::id::{BlobId, UpstreamPath};
+use crate::id::UpstreamPath;
 use crate::lex::{self, Comparison, Delta};
 use crate::merge::{Conflict, Labels, Merged, Style, merge};
 use crate::tree::Content;
@@ -30,10 +30,12 @@ pub(super) struct Facts<'a> {
     /// Upstream's content at the pin.
     pub(super) pin: Option<&'a Content>,
     pub(super) ours: Ours<'a>,
-    /// Contents that upstream had before the base.
-    pub(super) older: &'a [BlobId],
-    /// Contents that upstream has after the pin.
-    pub(super) newer: &'a [BlobId],
+    /// Whether the pin is older than the base: then what upstream has at the base is newer than the pin's.
+    pub(super) ahead: bool,
+    /// Whether what the overlay gives is what upstream had before base and pin.
+    pub(super) is_older: bool,
+    /// Whether it is what upstream has after the pin.
+    pub(super) is_newer: bool,
 }
 
 /// The decision.
@@ -98,16 +100,13 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
         };
     }
     if let Ours::Whole(Some(ours)) = &facts.ours {
-        let id = BlobId::of(&ours.bytes);
-        if base != pin && same(Some(ours), base) {
-            let why = "it is what upstream had at the base";
-            return Decided::new(State::Rollback, why);
+        if base != pin && !facts.ahead && same(Some(ours), base) {
+            return Decided::new(State::Rollback, "it is what upstream had at the base");
         }
-        if facts.older.contains(&id) {
-            let why = "it is what upstream had before the base";
-            return Decided::new(State::Rollback, why);
+        if facts.is_older {
+            return Decided::new(State::Rollback, "it is what upstream had before the base");
         }
-        if facts.newer.contains(&id) {
+        if facts.is_newer || (facts.ahead && same(Some(ours), base)) {
             return Decided::new(State::Backport, "it is what upstream has after the pin");
         }
     }
@@ -174,16 +173,16 @@ mod tests {
         Content::file(text.as_bytes())
     }
 
-    fn state(base: Option<&str>, ours: Option<&str>, pin: Option<&str>, older: &[&str]) -> State {
+    fn state(base: Option<&str>, ours: Option<&str>, pin: Option<&str>, is_older: bool) -> State {
         let [base, ours, pin] = [base, ours, pin].map(|text| text.map(file));
-        let older: Vec<BlobId> = older.iter().map(|text| BlobId::of(text.as_bytes())).collect();
         decide(&Facts {
             path: &UpstreamPath::parse("k.cu").unwrap(),
             base: base.as_ref(),
             pin: pin.as_ref(),
             ours: Ours::Whole(ours.as_ref()),
-            older: &older,
-            newer: &[],
+            ahead: false,
+            is_older,
+            is_newer: false,
         })
         .state
     }
@@ -199,24 +198,24 @@ mod tests {
         let old_comment = format!("// ours\n{ONE}");
         let both = "int A;\nint b;\nint c;\nint d;\nint E;\n";
         for (base, ours, pin, older, expected) in [
-            (Some(ONE), Some(delta), Some(ONE), vec![], State::Fresh),
-            (Some(ONE), Some(delta), Some(TWO), vec![], State::StaleClean),
-            (Some(ONE), Some(clash), Some(TWO), vec![], State::StaleConflict),
-            (Some(ONE), Some(TWO), Some(TWO), vec![], State::Redundant),
-            (Some(ONE), Some(comment.as_str()), Some(TWO), vec![], State::Redundant),
-            (Some(ONE), Some(ONE), Some(TWO), vec![], State::Rollback),
-            (Some(ONE), Some(old_comment.as_str()), Some(TWO), vec![], State::Rollback),
-            (Some(TWO), Some(ONE), Some(TWO), vec![ONE], State::Rollback),
-            (Some(ONE), Some(delta), Some(both), vec![], State::Absorbed),
-            (None, Some(ONE), None, vec![], State::New),
-            (None, Some(ONE), Some(TWO), vec![], State::Collides),
-            (None, Some(TWO), Some(TWO), vec![], State::Redundant),
-            (Some(ONE), Some(delta), None, vec![], State::Gone),
-            (Some(ONE), None, Some(ONE), vec![], State::Fresh),
-            (Some(ONE), None, Some(TWO), vec![], State::StaleConflict),
-            (Some(ONE), None, None, vec![], State::Redundant),
+            (Some(ONE), Some(delta), Some(ONE), false, State::Fresh),
+            (Some(ONE), Some(delta), Some(TWO), false, State::StaleClean),
+            (Some(ONE), Some(clash), Some(TWO), false, State::StaleConflict),
+            (Some(ONE), Some(TWO), Some(TWO), false, State::Redundant),
+            (Some(ONE), Some(comment.as_str()), Some(TWO), false, State::Redundant),
+            (Some(ONE), Some(ONE), Some(TWO), false, State::Rollback),
+            (Some(ONE), Some(old_comment.as_str()), Some(TWO), false, State::Rollback),
+            (Some(TWO), Some(ONE), Some(TWO), true, State::Rollback),
+            (Some(ONE), Some(delta), Some(both), false, State::Absorbed),
+            (None, Some(ONE), None, false, State::New),
+            (None, Some(ONE), Some(TWO), false, State::Collides),
+            (None, Some(TWO), Some(TWO), false, State::Redundant),
+            (Some(ONE), Some(delta), None, false, State::Gone),
+            (Some(ONE), None, Some(ONE), false, State::Fresh),
+            (Some(ONE), None, Some(TWO), false, State::StaleConflict),
+            (Some(ONE), None, None, false, State::Redundant),
         ] {
-            assert_eq!(state(base, ours, pin, &older), expected, "{base:?} {ours:?} {pin:?}");
+            assert_eq!(state(base, ours, pin, older), expected, "{base:?} {ours:?} {pin:?}");
         }
     }
 
@@ -230,8 +229,9 @@ mod tests {
                 on_base: on_base.map(Some).map_err(str::to_owned),
                 on_pin: on_pin.map(Some).map_err(str::to_owned),
             };
+            let (base, pin) = (Some(&base), Some(pin));
             let facts =
-                Facts { path: &path, base: Some(&base), pin: Some(pin), ours, older: &[], newer: &[] };
+                Facts { path: &path, base, pin, ours, ahead: false, is_older: false, is_newer: false };
             decide(&facts).state
         };
         assert_eq!(state(Ok(&on_base), Ok(&on_pin), &pin), State::StaleClean);

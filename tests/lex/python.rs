@@ -113,7 +113,7 @@ fn tokens_of_python_are_pythons() {
     if !is_here("python3") {
         return;
     }
-    let count = cases(3000);
+    let count = cases(20_000);
     let mut random = Random::new(19);
     let sources: Vec<Vec<u8>> = (0..count)
         .map(|_| {
@@ -154,7 +154,7 @@ fn what_differs_in_comments_only_is_the_same_to_the_parser() {
     let readings = read_by_python(&sources);
     let mut parsed = 0;
     for ((a, b), readings) in pairs.iter().zip(readings.chunks(2)) {
-        let [a, b] = [a, b].map(|text| bstr::BStr::new(text));
+        let [a, b] = [a, b].map(bstr::BStr::new);
         parsed += usize::from(readings[0].tree.is_some());
         assert_eq!(readings[0].tree, readings[1].tree, "{a:?} and {b:?}");
     }

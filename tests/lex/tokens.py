@@ -53,7 +53,7 @@ def tokens(source):
             found.append(("comment", token.string))
         else:
             found.append(("code", token.string))
-    encoding = encoding.removesuffix("-sig")
+    encoding = encoding.replace("-sig", "")
     return [(kind, text.replace("\r\n", "\n").encode(encoding).hex()) for kind, text in found]
 
 

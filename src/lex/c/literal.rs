@@ -197,8 +197,8 @@ pub(super) fn is_prefix(name: &[u8]) -> bool {
 }
 
 /// The suffixes without an underscore that C++ itself defines; another name behind a quote is a token of its own, as in `"%"PRIu64`.
-const STANDARD_SUFFIXES: [&[u8]; 14] =
-    [b"s", b"sv", b"h", b"min", b"ms", b"us", b"ns", b"il", b"i", b"if", b"d", b"y", b"", b""];
+const STANDARD_SUFFIXES: [&[u8]; 12] =
+    [b"s", b"sv", b"h", b"min", b"ms", b"us", b"ns", b"il", b"i", b"if", b"d", b"y"];
 
 /// The end of a literal that closes at `end`, with the suffix that makes it user-defined.
 pub(super) fn with_suffix(source: &[u8], end: End, is_string: bool) -> End {
@@ -211,7 +211,10 @@ pub(super) fn with_suffix(source: &[u8], end: End, is_string: bool) -> End {
     }
     let suffix = end_of_name_of(source, start, |byte| byte != b'$' && is_in_name(byte));
     let spelled = super::splice::without_splices(&source[start..suffix.at]);
-    let belongs = !spelled[0].is_ascii_alphabetic() || (is_string && STANDARD_SUFFIXES.contains(&&*spelled));
+    // Clang looks at the part in ASCII to decide, and then takes the whole name.
+    let decisive = spelled.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let belongs =
+        !spelled[0].is_ascii_alphabetic() || (is_string && STANDARD_SUFFIXES.contains(&&spelled[..decisive]));
     if !belongs {
         return end;
     }

@@ -238,8 +238,11 @@ impl Lexer<'_> {
     fn end_of_angled_name(&self, start: usize) -> Result<Option<End>, Unlexable> {
         let (line_end, spliced) = logical_line_end(self.source, start);
         let Some(length) = self.source[start..line_end].find_byte(b'>') else { return Ok(None) };
-        let name = &self.source[start..=start + length];
-        if without_splices(name).contains_str("/*") {
+        let name = without_splices(&self.source[start..=start + length]);
+        let rest = without_splices(&self.source[start + length + 1..line_end]);
+        // Where the directive is skipped, compilers see comments and strings in the name.
+        let opens = name.contains_str("/*") || name.find_byteset(b"\"'").is_some();
+        if opens || (name.contains_str("//") && rest.contains_str("/*")) {
             return self.error(start, UnlexableWhy::HeaderName);
         }
         Ok(Some(End { at: start + length + 1, spliced }))
@@ -307,11 +310,16 @@ impl Lexer<'_> {
     /// The text of `#error`: all of it is code, whatever it looks like.
     fn message(&mut self) -> Result<(), Unlexable> {
         let (end, spliced) = logical_line_end(self.source, self.at);
-        let line = &self.source[self.at..end];
-        let is_space = |c: char| matches!(c, ' ' | '\t' | '\x0b' | '\x0c');
-        let text = line.trim_start_with(is_space);
-        let start = end - text.len();
-        let text = text.trim_end_with(is_space);
+        let mut start = self.at;
+        while let Some(b' ' | b'\t' | b'\x0b' | b'\x0c' | b'\\') = self.source[..end].get(start) {
+            let next = skip_splices(self.source, start);
+            if next == start && self.source[start] == b'\\' {
+                break;
+            }
+            start = if next == start { start + 1 } else { next };
+        }
+        let line = &self.source[start.min(end)..end];
+        let text = line.trim_end_with(|c| matches!(c, ' ' | '\t' | '\x0b' | '\x0c'));
         let spelled = without_splices(text);
         if let Some(open) = spelled.rfind("/*")
             && !spelled[open + 2..].contains_str("*/")

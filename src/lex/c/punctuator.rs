@@ -1,6 +1,6 @@
 //! Operators and punctuation: the longest that fits.
 //!
-//! C++20's, with CUDA's `<<<` and `>>>`. One that a dialect lacks is still one token here: that joins more, never less.
+//! C++20's with CUDA's `<<<` and `>>>` for all of C++, whether a file is CUDA or not: that joins more, never less.
 
 use super::Dialect;
 use super::literal::End;

@@ -9,7 +9,7 @@ fn assert_spelled(source: &str, expected: &[&str]) {
 #[test]
 fn comments_are_line_comments_or_in_brackets() {
     assert_spelled("f(a # b)\n c) # d\n", &["f", "(", "a", "C:# b)", "c", ")", "C:# d", "\n"]);
-    assert_spelled("#[[ a\n]=] ]] f()#[=[]]]=]\n", &["C:#[[ a\n]=] ]]", "f", "(", ")", "C:#[=[]]]=]", "\n"]);
+    assert_spelled("#[[ a\n]=] ]]\nf()#[=[]]]=]\n", &["C:#[[ a\n]=] ]]", "f", "(", ")", "C:#[=[]]]=]", "\n"]);
     assert_spelled("#[=a\nf()", &["C:#[=a", "f", "(", ")", "\n"]);
     assert_spelled("f(a#b\n)", &["f", "(", "a", "C:#b", ")", "\n"]);
 }
@@ -26,8 +26,8 @@ fn what_looks_like_a_comment_in_an_argument_is_none() {
 #[test]
 fn arguments_that_touch_are_one_token() {
     assert_spelled(
-        r#"f(-Da="b c"d $(X)y ${A}[[b "c"[[d]] [)"#,
-        &["f", "(", "-Da=\"b c\"d", "$(X)y", "${A}[[b", "\"c\"[[d]]", "[", ")", "\n"],
+        r#"f(-Da="b c"d $(X)y ${A}[[b "c" [[d]] [)"#,
+        &["f", "(", "-Da=\"b c\"d", "$(X)y", "${A}[[b", "\"c\"", "[[d]]", "[", ")", "\n"],
     );
     assert_deltas(
         "a.cmake",
@@ -47,8 +47,8 @@ fn lines_end_commands_outside_parentheses() {
             ("\u{feff}f()", "f()"),
         ],
     );
-    assert_deltas("CMakeLists.txt", Delta::Code, &[("f()\ng()", "f() g()")]);
-    assert_deltas("CMakeLists.txt", Delta::Comments, &[("f()\ng()", "f() #[[\n]]\ng() # a")]);
+    assert_deltas("CMakeLists.txt", Delta::Code, &[("f()\ng()", "f()")]);
+    assert_deltas("CMakeLists.txt", Delta::Comments, &[("f()\ng()", "f() #[[\n]]\n #[[ ]]\ng() # a")]);
 }
 
 #[test]
@@ -62,6 +62,14 @@ fn what_does_not_end_is_refused() {
         ("f(a\0)", 1, UnlexableWhy::NulByte),
         ("f(a\\\n)", 1, UnlexableWhy::UnexpectedCharacter),
         ("f(a\"b\"[[ # ]])", 1, UnlexableWhy::UnexpectedCharacter),
+        ("#[[a]] f()", 1, UnlexableWhy::UnexpectedCharacter),
+        ("f #[[a]] ()", 1, UnlexableWhy::UnexpectedCharacter),
+        ("f # a\n()", 1, UnlexableWhy::UnexpectedCharacter),
+        ("f\n()", 1, UnlexableWhy::UnexpectedCharacter),
+        ("f() g()", 1, UnlexableWhy::UnexpectedCharacter),
+        ("f(a #[[b]]c)", 1, UnlexableWhy::UnexpectedCharacter),
+        ("f([[a]]b)", 1, UnlexableWhy::UnexpectedCharacter),
+        ("f((a)[[b]])", 1, UnlexableWhy::UnexpectedCharacter),
     ] {
         assert_eq!(refusal(Language::CMake, source.as_bytes()), (line, why), "{source:?}");
     }
