@@ -256,6 +256,68 @@ fn a_test_on_several_commits_stands_side_by_side() {
     assert!(unknown.stderr.contains("the tests: check"), "{}", unknown.stderr);
 }
 
+/// A project whose test is made by rules: `value.sh` from `value` by a rule that names it, or does not.
+fn generated(upstream: &Upstream, pin: &str, depends: &str) -> Project {
+    let more = "\n[[overlay]]\nname = \"fix\"\nreason = \"ours\"\nfiles = [\"value\"]\ntests = [\"value\"]\n\
+                base = \"PIN\"\n\n[[test]]\nname = \"value\"\nproject = \"tests/value\"\nformat = \"exit\"\nrepeats = 1\n\
+                command = [\"sh\", \"{build}/run.sh\"]\ntarget = \"value\"\n";
+    let project = Project::on(upstream, pin, &more.replace("PIN", pin));
+    project.write("overlays/up/value", "exit 0\n");
+    project.write("tests/value/run.sh", "dir=$(dirname \"$0\")\n. \"$dir/value.sh\"\n");
+    project.write(
+        "tests/value/CMakeLists.txt",
+        format!(
+            "cmake_minimum_required(VERSION 3.20)\nproject(value LANGUAGES NONE)\nconfigure_file(run.sh run.sh COPYONLY)\n\
+             add_custom_command(OUTPUT value.sh DEPENDS {depends}\n\
+             COMMAND ${{CMAKE_COMMAND}} -E copy \"${{OVERLAID_TREE}}/value\" value.sh)\n\
+             add_custom_target(value DEPENDS value.sh)\n"
+        ),
+    );
+    project
+}
+
+#[test]
+fn what_a_test_loads_from_the_build_folder_is_a_part_of_it() {
+    // The program is the same with and without the overlay; what it sources is not.
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("value", "exit 1\n"), ("other", "1\n")]);
+    let project = generated(&upstream, &pin, "\"${OVERLAID_TREE}/value\"");
+    let run = project.run(&["prove"]).expect(0);
+    assert!(run.stdout.contains("needed"), "{}", run.stdout);
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_rule_that_does_not_say_what_it_reads_does_not_fool_us() {
+    // ninja does not know that `value` is read: it would keep what was made from another variant's.
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("value", "exit 1\n"), ("other", "1\n")]);
+    let project = generated(&upstream, &pin, "\"${OVERLAID_TREE}/other\"");
+    let run = project.run(&["prove"]).expect(0);
+    assert!(run.stdout.contains("needed"), "{}", run.stdout);
+    assert!(
+        run.stderr.contains("the build reads value, and neither CMake nor ninja knows"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+}
+
+#[test]
+fn a_program_that_the_target_does_not_make_is_not_run() {
+    let (upstream, pin) = library();
+    let more = overlay("ours", &pin, "files = [\"c.cpp\"]\ntests = [\"stale\"]");
+    let test = "\n[[test]]\nname = \"stale\"\ntarget = \"library\"\nformat = \"exit\"\ncommand = [\"{build}/tool\"]\n";
+    let project = Project::on(&upstream, &pin, &format!("{more}{test}"));
+    project.write("overlays/up/c.cpp", "int c() { return 30; }\n");
+    project.run(&["test"]).expect(4);
+    let build = project.path().join(format!(".overlaid/lab/up/{pin}/build/default/upstream"));
+    std::fs::copy("/bin/true", build.join("tool")).unwrap();
+    let run = project.run(&["test"]).expect(4);
+    assert!(run.stdout.contains("does not make `tool`"), "{}", run.stdout);
+}
+
 /// A library of three sources and two headers, with CMake.
 fn library() -> (Upstream, String) {
     let mut upstream = Upstream::new();

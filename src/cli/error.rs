@@ -33,6 +33,17 @@ impl Answer {
             Answer::Unknown => 4,
         }
     }
+
+    /// The answer that an exit code stands for.
+    #[must_use]
+    pub fn from_exit_code(code: u8) -> Self {
+        match code {
+            0 => Answer::Yes,
+            1 => Answer::No,
+            3 => Answer::NeedsPerson,
+            _ => Answer::Unknown,
+        }
+    }
 }
 
 /// What kind of failure it is; decides the exit code.

@@ -2,6 +2,7 @@
 
 mod show;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -9,11 +10,13 @@ use serde_json::{Value, json};
 use crate::escape::for_terminal;
 use crate::id::Name;
 use crate::io::hashes::write_atomically;
-use crate::io::lab::campaign::{Campaign, Candidate};
+use crate::io::lab::answers::Question;
+use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
+use crate::io::lab::make::Workshop;
 use crate::io::lab::records::now;
 use crate::io::verdicts::{self, Noted};
 use crate::io::workspace::Workspace;
-use crate::manifest::{Witness, edit};
+use crate::manifest::{Profile, Witness, edit};
 use crate::overlay::Loaded;
 use crate::provenance::{OverlayReport, State};
 use crate::variant::{Request, VariantError};
@@ -61,6 +64,8 @@ struct Outcome {
     together: Option<(Vec<Name>, Together)>,
     /// What would still be run.
     left: Vec<Planned>,
+    /// Overlays that are off.
+    off: Vec<Name>,
 }
 
 /// Something that would be built and run.
@@ -79,11 +84,18 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let workspace = without_problems(context.workspace()?)?;
     let profile = context.profile(&workspace)?;
     let features = context.features(&workspace, profile)?;
-    let store = context.store(&workspace, ui)?;
     let known: BTreeSet<String> = workspace.overlays.iter().map(|loaded| loaded.name().to_string()).collect();
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
         return Err(Failure::unknown_overlay(name, &known));
     }
+    let question = question(&workspace, profile, &features, args, ui.is_json());
+    if let Some((text, exit)) =
+        question.as_ref().and_then(|(question, workshop)| question.answer(&mut workshop.borrow_mut().hashes))
+    {
+        ui.line(text);
+        return Ok(Answer::from_exit_code(exit));
+    }
+    let store = context.store(&workspace, ui)?;
     super::wanted::wanted(&workspace, &features, &store)?;
     let asked = |loaded: &&Loaded| {
         args.overlays.is_empty() || args.overlays.iter().any(|name| name == loaded.name().as_str())
@@ -94,16 +106,18 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         reports.iter().filter(|report| report.state == State::Redundant).map(|report| &report.name).collect();
     let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
     let mut candidates = Vec::new();
+    let mut off = Vec::new();
     for loaded in loaded {
         let name = loaded.name();
         match campaign.candidate(name.as_str(), redundant.contains(name)) {
             Ok(candidate) => candidates.push(candidate),
             Err(VariantError::Off(_)) if args.overlays.is_empty() => {
-                ui.note(format_args!("{name}: off under these features, not proven here"));
+                off.push(name.clone());
             }
             Err(error) => return Err(Failure::input(error.to_string())),
         }
     }
+    let mut used = None;
     let outcome = with_lab(&workspace, profile, &store, ui, |lab| {
         let left = campaign.recall(&candidates, lab);
         let left = if args.dry_run {
@@ -128,22 +142,50 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             })
             .collect();
         let together = campaign.prove_together(&decisions, lab, !args.dry_run)?;
-        Ok(Outcome { candidates: candidates.clone(), decisions, together, left })
+        let is_certain = |decision: &Decision| decision.verdict != Verdict::Inconclusive;
+        if left.is_empty() && decisions.iter().all(is_certain) && campaign.trace(lab) {
+            used = Some(lab.used().clone());
+        }
+        Ok(Outcome { candidates: candidates.clone(), decisions, together, left, off })
     })?;
     if !args.dry_run {
         note_witnesses(&workspace, &outcome, ui);
         note_verdicts(&workspace, profile_name(profile), &outcome, &reports, ui);
     }
-    if ui.is_json() {
-        ui.document(&document(&workspace, profile_name(profile), &outcome));
+    let text = if ui.is_json() {
+        format!("{:#}", document(&workspace, profile_name(profile), &outcome))
     } else {
-        show::print(&outcome, args.verbose, ui);
-    }
+        show::render(&outcome, args.verbose)
+    };
+    ui.line(&text);
     if args.dry_run && !outcome.left.is_empty() {
         // The question was what would be run, and that is answered.
         return Ok(Answer::Yes);
     }
-    Ok(answer(&outcome))
+    let answer = answer(&outcome);
+    if let (Some((question, _)), Some(used)) = (question, used) {
+        question.keep(used, text, answer.exit_code());
+    }
+    Ok(answer)
+}
+
+/// The question as a whole, to see whether it was answered before.
+fn question<'w>(
+    workspace: &'w Workspace,
+    profile: Option<&'w Profile>,
+    features: &BTreeSet<Name>,
+    args: &Args,
+    json: bool,
+) -> Option<(Question, RefCell<Workshop<'w>>)> {
+    let mut workshop = Workshop::new(&workspace.root, profile);
+    let name = profile_name(profile);
+    let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
+    let Args { overlays, dry_run, verbose } = args;
+    let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?}");
+    let question = Question::new(workspace, features, &tests, &mut workshop, &asked)?;
+    // What was hashed now is known the next time; if that cannot be written, it is hashed again.
+    let _ = workshop.hashes.save();
+    Some((question, RefCell::new(workshop)))
 }
 
 fn answer(outcome: &Outcome) -> Answer {

@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn a_cell_is_a_line() {
-        let value = json!({ "runs": [{ "cells": [{ "case": "a", "figure": { "value": 1.5 } }, { "case": "b" }] }] });
+        let value =
+            json!({ "runs": [{ "cells": [{ "case": "a", "figure": { "value": 1.5 } }, { "case": "b" }] }] });
         let text = String::from_utf8(super::render(&value).unwrap()).unwrap();
         let expected = r#"{
   "runs": [

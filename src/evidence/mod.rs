@@ -8,8 +8,8 @@
 //! from to its runs. The name of the test, reasons, links, and overlays that the test never sees are in no key.
 
 pub mod build;
-mod packed;
 mod layout;
+mod packed;
 pub mod result;
 pub mod sealed;
 

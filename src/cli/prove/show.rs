@@ -9,23 +9,47 @@ use crate::kernel_test::{CaseKey, ranges};
 use crate::verdict::group::Together;
 use crate::verdict::{CellId, CellRow, CellView, Decision, Verdict};
 
+use super::super::Tone;
 use super::super::table::{self, TableCell};
-use super::super::{Tone, Ui};
 use super::{Outcome, reason_text};
 
-/// Prints the verdicts: an overlay after the other, then all of them in one table.
-pub fn print(outcome: &Outcome, verbose: bool, ui: &mut Ui) {
+/// The verdicts: an overlay after the other, then all of them in one table.
+#[must_use]
+pub fn render(outcome: &Outcome, verbose: bool) -> String {
+    let mut out = Out::default();
+    write_all(outcome, verbose, &mut out);
+    out.0
+}
+
+/// Lines of the result.
+#[derive(Default)]
+struct Out(String);
+
+impl Out {
+    fn line(&mut self, text: impl std::fmt::Display) {
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        self.0.push_str(&text.to_string());
+    }
+}
+
+fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
     let all = outcome.candidates.iter().zip(&outcome.decisions);
     // In a dry run, those of which nothing is known say nothing.
     for (candidate, decision) in all.filter(|(_, d)| outcome.left.is_empty() || d.wants.is_empty()) {
-        print_one(candidate, decision, verbose, ui);
+        print_one(candidate, decision, verbose, out);
+    }
+    if !outcome.off.is_empty() {
+        let off = outcome.off.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+        out.line(format_args!("off under these features, and not proven here: {off}\n"));
     }
     if outcome.decisions.is_empty() {
-        ui.line("no overlays to prove");
+        out.line("no overlays to prove");
         return;
     }
     if !outcome.left.is_empty() {
-        print_left(outcome, ui);
+        print_left(outcome, out);
     }
     let rows: Vec<Vec<TableCell>> = outcome
         .decisions
@@ -41,24 +65,24 @@ pub fn print(outcome: &Outcome, verbose: bool, ui: &mut Ui) {
             ]
         })
         .collect();
-    ui.line(table::render(&["overlay", "verdict", "what to do"], &rows).trim_end());
+    out.line(table::render(&["overlay", "verdict", "what to do"], &rows).trim_end());
     if let Some((members, together)) = &outcome.together {
         let members = members.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
         match together {
-            Together::AllCanGo => ui.line(format_args!("\nall of these can go at once: {members}")),
+            Together::AllCanGo => out.line(format_args!("\nall of these can go at once: {members}")),
             Together::NotTogether { cases } => {
-                ui.line(format_args!(
+                out.line(format_args!(
                     "\n{}: each can go, but not all of {members} at once. Drop one, and prove again.",
                     Tone::Warning.paint("not together")
                 ));
                 for line in describe(cases, &outcome.decisions) {
-                    ui.line(format_args!("  without all of them these fail: {line}"));
+                    out.line(format_args!("  without all of them these fail: {line}"));
                 }
             }
             Together::Unknown { reasons } => {
-                ui.line(format_args!("\nwhether all of {members} can go at once is not known:"));
+                out.line(format_args!("\nwhether all of {members} can go at once is not known:"));
                 for reason in reasons {
-                    ui.line(format_args!("  {}", reason_text(reason)));
+                    out.line(format_args!("  {}", reason_text(reason)));
                 }
             }
         }
@@ -74,15 +98,15 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, ui: &mut Ui) {
+fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, out: &mut Out) {
     let verdict = tone(decision.verdict).paint(decision.verdict);
     // The sentence begins with the verdict, which stands before it in colour.
     let start = format!("{}: ", decision.verdict);
     let sentence = decision.first_line.strip_prefix(&start).unwrap_or(&decision.first_line);
-    ui.line(format_args!("{}: {verdict}", Tone::Strong.paint(&decision.overlay)));
-    ui.line(format_args!("  {}", for_terminal(sentence)));
+    out.line(format_args!("{}: {verdict}", Tone::Strong.paint(&decision.overlay)));
+    out.line(format_args!("  {}", for_terminal(sentence)));
     if !decision.cells.is_empty() {
-        print_variants(candidate, decision, ui);
+        print_variants(candidate, decision, out);
     }
     let lists = [
         ("mends", &decision.fixed),
@@ -93,31 +117,31 @@ fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, ui: &mut
     ];
     for (what, cases) in lists {
         for line in describe(cases, std::slice::from_ref(decision)) {
-            ui.line(format_args!("  {what}: {line}"));
+            out.line(format_args!("  {what}: {line}"));
         }
     }
     if decision.verdict == Verdict::Droppable {
         for line in describe(&decision.attributed, std::slice::from_ref(decision)) {
-            ui.line(format_args!("  was there for: {line}"));
+            out.line(format_args!("  was there for: {line}"));
         }
     }
     // The cases of these are listed above, in fewer words.
     let listed = ["fixes", "breaks", "passes-without", "does-not-fix"];
     for reason in decision.reasons.iter().filter(|reason| !listed.contains(&reason.code)) {
-        ui.line(format_args!(
+        out.line(format_args!(
             "  {} {}",
             Tone::Dim.paint(format_args!("{}:", reason.code)),
             reason_text(reason)
         ));
     }
     if verbose {
-        print_cells(decision, ui);
+        print_cells(decision, out);
     }
-    ui.line("");
+    out.line("");
 }
 
 /// The four variants, with how many cells fail of how many.
-fn print_variants(candidate: &Candidate, decision: &Decision, ui: &mut Ui) {
+fn print_variants(candidate: &Candidate, decision: &Decision, out: &mut Out) {
     // Building and running count where they say something.
     let says_something = |row: &&CellRow| {
         let is_pseudo = case_key(&row.case).is_none();
@@ -176,7 +200,7 @@ fn print_variants(candidate: &Candidate, decision: &Decision, ui: &mut Ui) {
         count(&|row| Some(row.pin_with.clone())),
     ]);
     for line in table::render(&["", "without", "with"], &lines).lines() {
-        ui.line(format_args!("    {line}"));
+        out.line(format_args!("    {line}"));
     }
 }
 
@@ -206,7 +230,7 @@ fn case_key(text: &str) -> Option<CaseKey> {
     (!case.is_pseudo()).then_some(case)
 }
 
-fn print_cells(decision: &Decision, ui: &mut Ui) {
+fn print_cells(decision: &Decision, out: &mut Out) {
     let word = |view: &CellView| {
         let value = view.value.map(|value| format!(" {value:.3e}")).unwrap_or_default();
         let text = format!("{}{value}", view.outcome);
@@ -233,12 +257,12 @@ fn print_cells(decision: &Decision, ui: &mut Ui) {
         .collect();
     let heading = ["case (* = it is there for it)", "witness without", "with", "pin without", "with"];
     for line in table::render(&heading, &rows).lines() {
-        ui.line(format_args!("    {line}"));
+        out.line(format_args!("    {line}"));
     }
 }
 
-fn print_left(outcome: &Outcome, ui: &mut Ui) {
-    ui.line("would be built and run:");
+fn print_left(outcome: &Outcome, out: &mut Out) {
+    out.line("would be built and run:");
     let rows: Vec<Vec<TableCell>> = outcome
         .left
         .iter()
@@ -256,6 +280,6 @@ fn print_left(outcome: &Outcome, ui: &mut Ui) {
             ]
         })
         .collect();
-    ui.line(table::render(&["variant", "test", "runs", "about"], &rows));
-    ui.line("then, where the pin does not decide, the witness\n");
+    out.line(table::render(&["variant", "test", "runs", "about"], &rows));
+    out.line("then, where the pin does not decide, the witness\n");
 }

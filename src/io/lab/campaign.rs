@@ -3,6 +3,7 @@
 //! Decides nothing about overlays. It asks `verdict` what is wanted, `variant` which variants that means,
 //! and the lab for results, until nothing more is wanted.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub struct Campaign<'a> {
     listings: BTreeMap<CommitId, Arc<Listing>>,
     subjects: BTreeMap<Variant, Result<Subject, Obstacle>>,
     states: BTreeMap<(Variant, Name), State>,
+    /// Decisions on what is known, until more is.
+    decided: RefCell<BTreeMap<OverlayName, Decision>>,
 }
 
 /// An overlay to be proven.
@@ -63,6 +66,7 @@ impl<'a> Campaign<'a> {
             listings: BTreeMap::new(),
             subjects: BTreeMap::new(),
             states: BTreeMap::new(),
+            decided: RefCell::default(),
         }
     }
 
@@ -88,13 +92,40 @@ impl<'a> Campaign<'a> {
     /// and in part, for another overlay has the same.
     #[must_use]
     pub fn decide(&self, candidate: &Candidate) -> Decision {
+        let overlay = &candidate.variants.overlay;
+        if let Some(decision) = self.decided.borrow().get(overlay) {
+            return decision.clone();
+        }
         let by_pin = decide(&self.proof(candidate, false));
         let asks = |which: Which| by_pin.wants.iter().any(|want| want.which == which);
-        if asks(Which::WitnessWithout) || asks(Which::WitnessWith) {
+        let decision = if asks(Which::WitnessWithout) || asks(Which::WitnessWith) {
             decide(&self.proof(candidate, true))
         } else {
             by_pin
-        }
+        };
+        self.decided.borrow_mut().insert(overlay.clone(), decision.clone());
+        decision
+    }
+
+    /// Takes down what is known of a test on a variant.
+    fn learn(&mut self, variant: &Variant, test: &Name, state: State) {
+        self.states.insert((variant.clone(), test.clone()), state);
+        self.decided.borrow_mut().clear();
+    }
+
+    /// Asks the records once more for all that is known, so that the lab knows what an answer is made from.
+    /// Says whether all of it is on record.
+    pub fn trace(&mut self, lab: &mut Lab<'_>) -> bool {
+        let known: Vec<(Variant, Name)> = self.states.keys().cloned().collect();
+        known.into_iter().all(|(variant, test)| {
+            let test = self.workspace.manifest.test(test.as_str());
+            let subject = self.subject(&variant);
+            matches!(
+                (subject, test),
+                (Ok(subject), Some(test))
+                    if matches!(lab.known(&subject, test), State::Ran(_) | State::BuildFailed { .. })
+            )
+        })
     }
 
     fn proof(&self, candidate: &Candidate, with_witness: bool) -> Proof {
@@ -168,7 +199,7 @@ impl<'a> Campaign<'a> {
                     };
                     if is_new {
                         learned = true;
-                        self.states.insert((request.variant.clone(), test.clone()), state);
+                        self.learn(&request.variant, test, state);
                     }
                 }
             }
@@ -226,7 +257,7 @@ impl<'a> Campaign<'a> {
             Ok(subject) => lab.measure(&subject, table, before.unwrap_or(0), seeds)?,
             Err(obstacle) => State::Blocked(obstacle),
         };
-        self.states.insert((variant.clone(), test.clone()), state);
+        self.learn(variant, test, state);
         Ok(self.runs(variant, test) != before)
     }
 
@@ -281,7 +312,7 @@ impl<'a> Campaign<'a> {
                     && let Ok(subject) = self.subject(variant)
                 {
                     let state = lab.known(&subject, test);
-                    self.states.insert((variant.clone(), test.name.value.clone()), state);
+                    self.learn(variant, &test.name.value, state);
                 }
             }
             let pair = Pair { without: self.state(&without, test), with: self.state(&with, test) };

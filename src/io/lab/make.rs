@@ -268,7 +268,7 @@ impl<'a> Workshop<'a> {
             sort.file(file, sources, &mut self.hashes, &mut read, false);
         }
         self.note_configure_inputs(&project, &known, site, sources)?;
-        undeclared::note(&project.notes(), watch, &read.tree, sources)?;
+        read.tree.extend(undeclared::note(&project.notes(), watch, &read.tree, sources)?);
         let command = self.command(site, Some(&project.build), test);
         let program = command.first().map(PathBuf::from).unwrap_or_default();
         if program.starts_with(&project.build) && loaded::is_elf(&program) && !known.files.contains(&program)

@@ -26,7 +26,7 @@ use crate::upstream::Upstream;
 use crate::verdict::{Obstacle, Ran, State};
 
 use super::make::{Made, MakeError, Read, Ready, Steering, Workshop, describe, opened, target_of};
-use super::records::{self, Builds, Results};
+use super::records::{self, Builds, Results, Used};
 use super::site::Site;
 use super::sources::Sources;
 use super::trial::Trial;
@@ -125,6 +125,7 @@ pub struct Lab<'a> {
     results: Results,
     machine: Machine,
     plans: BTreeMap<Name, Result<Plan, Obstacle>>,
+    used: Used,
     events: &'a mut dyn FnMut(Event),
 }
 
@@ -174,6 +175,7 @@ impl<'a> Lab<'a> {
             results,
             machine,
             plans: BTreeMap::new(),
+            used: Used::default(),
             events,
         }
     }
@@ -185,8 +187,32 @@ impl<'a> Lab<'a> {
             Err(obstacle) => return State::Blocked(obstacle),
         };
         match self.on_record(subject, test, &plan) {
-            Some(record) => self.state(test, &record),
+            Some(record) => {
+                self.note_use(&record);
+                self.state(test, &record)
+            }
             None => State::NotRun,
+        }
+    }
+
+    /// What all that [`Lab::known`] has given was made from.
+    #[must_use]
+    pub fn used(&self) -> &Used {
+        &self.used
+    }
+
+    fn note_use(&mut self, record: &OnRecord) {
+        let files = &mut self.used.files;
+        files.extend(record.build.inputs.project.clone());
+        if let BuildOutcome::Built { outputs } = &record.build.outcome {
+            let of_machine = outputs.iter().filter(|(file, _)| file.starts_with('/'));
+            files.extend(of_machine.map(|(file, hash)| (file.clone(), hash.clone())));
+        }
+        if let Some((name, result)) = &record.result {
+            let of_tree = |file: &str| file.starts_with(TREE) || file == NAMES;
+            let ours = result.inputs.files.iter().filter(|(file, _)| !of_tree(file));
+            files.extend(ours.map(|(file, hash)| (file.clone(), hash.clone())));
+            self.used.records.insert(name.clone());
         }
     }
 

@@ -9,8 +9,11 @@
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what is on record | `records` |
 //! | all of it together | `measure` |
+//! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
 
+#[cfg(feature = "git")]
+pub mod answers;
 #[cfg(feature = "git")]
 pub mod campaign;
 pub mod make;

@@ -23,6 +23,15 @@ const KEPT: usize = 200;
 /// The format of the table of builds.
 const BUILDS: &str = "overlaid.builds.v1";
 
+/// What an answer was made from, besides the question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Files of ours (relative to the repository) and of the machine, with their hashes.
+    pub files: BTreeMap<String, String>,
+    /// Records, by the names of their files.
+    pub records: BTreeSet<String>,
+}
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Table {
     schema: String,
@@ -179,7 +188,8 @@ impl Results {
     }
 }
 
-fn list(folder: &Path) -> Vec<String> {
+/// The names of all records in a folder, sorted.
+pub(super) fn list(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> =

@@ -50,7 +50,8 @@ pub fn differs(notes: &Path, sources: &Sources) -> Option<String> {
     changed.map(|(path, _)| format!("the build reads {path}, and neither CMake nor ninja knows"))
 }
 
-/// Notes what a build that went well has opened, besides what is known of it.
+/// Notes what a build that went well has opened, besides what is known of it, and gives all that builds in
+/// this folder have opened so: it went into what was built.
 ///
 /// # Errors
 /// If the note cannot be written.
@@ -59,7 +60,7 @@ pub fn note(
     watch: Option<Watch>,
     known: &BTreeMap<UpstreamPath, Entry>,
     sources: &Sources,
-) -> Result<(), Obstacle> {
+) -> Result<BTreeMap<UpstreamPath, Entry>, Obstacle> {
     let before = load(notes);
     let mut after = before.clone();
     match watch.and_then(Watch::finish) {
@@ -77,12 +78,16 @@ pub fn note(
         }
         None => after.whole = Some(sources.whole().to_owned()),
     }
-    if after == before {
-        return Ok(());
+    if after != before {
+        let file = notes.join(FILE);
+        serde_json::to_vec(&after)
+            .map_err(std::io::Error::other)
+            .and_then(|text| write_atomically(&file, &text))
+            .map_err(|error| Obstacle::Environment(format!("{}: {error}", file.display())))?;
     }
-    let file = notes.join(FILE);
-    let written = serde_json::to_vec(&after).map_err(std::io::Error::other);
-    written
-        .and_then(|text| write_atomically(&file, &text))
-        .map_err(|error| Obstacle::Environment(format!("{}: {error}", file.display())))
+    if after.whole.is_some() {
+        return Ok(sources.entries().map(|(path, entry)| (path.clone(), entry)).collect());
+    }
+    let paths = after.files.keys().filter_map(|path| UpstreamPath::parse(path.as_bytes()).ok());
+    Ok(paths.filter_map(|path| Some((path.clone(), sources.entry(&path)?))).collect())
 }
