@@ -95,7 +95,7 @@ pub(super) fn bring(
 ) -> Result<Answer, Failure> {
     let dir = match &place.tree {
         Some(dir) => dir.clone(),
-        None => context.root.join(workspace.manifest.tree_folder()),
+        None => context.tree(workspace)?,
     };
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));

@@ -98,7 +98,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
     let upstream = &workspace.manifest.upstream;
     let tip = upstream.branch.as_ref().and_then(|branch| store.resolve(&branch.value).ok().flatten());
-    inspect(loaded, upstream.pin.value, tip, store)
+    inspect(loaded, &workspace.overlays, upstream.pin.value, tip, store)
 }
 
 fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
