@@ -2,7 +2,6 @@
 
 mod show;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -88,10 +87,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
         return Err(Failure::unknown_overlay(name, &known));
     }
-    let question = question(&workspace, profile, &features, args, ui.is_json());
-    if let Some((text, exit)) =
-        question.as_ref().and_then(|(question, workshop)| question.answer(&mut workshop.borrow_mut().hashes))
-    {
+    let (question, earlier) = ask(&workspace, profile, &features, args, ui.is_json());
+    if let Some((text, exit)) = earlier {
         ui.line(text);
         return Ok(Answer::from_exit_code(exit));
     }
@@ -163,29 +160,36 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         return Ok(Answer::Yes);
     }
     let answer = answer(&outcome);
-    if let (Some((question, _)), Some(used)) = (question, used) {
+    if let (Some(question), Some(used)) = (question, used) {
         question.keep(used, text, answer.exit_code());
     }
     Ok(answer)
 }
 
-/// The question as a whole, to see whether it was answered before.
-fn question<'w>(
-    workspace: &'w Workspace,
-    profile: Option<&'w Profile>,
+/// The question as a whole, and the answer of an earlier time with its exit code, if it still holds.
+fn ask(
+    workspace: &Workspace,
+    profile: Option<&Profile>,
     features: &BTreeSet<Name>,
     args: &Args,
     json: bool,
-) -> Option<(Question, RefCell<Workshop<'w>>)> {
+) -> (Option<Question>, Option<(String, u8)>) {
     let mut workshop = Workshop::new(&workspace.root, profile);
     let name = profile_name(profile);
     let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
     let Args { overlays, dry_run, verbose } = args;
     let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?}");
-    let question = Question::new(workspace, features, &tests, &mut workshop, &asked)?;
+    let question = Question::new(workspace, features, &tests, &mut workshop, &asked);
+    // `status` shows what was noted with the answer: without the note it is given anew.
+    let upstream = workspace.manifest.upstream.name.as_str();
+    let note = workspace.root.join(verdicts::file(&workspace.manifest.docs_folder(), upstream));
+    let earlier = question
+        .as_ref()
+        .filter(|_| note.is_file())
+        .and_then(|question| question.answer(&mut workshop.hashes));
     // What was hashed now is known the next time; if that cannot be written, it is hashed again.
     let _ = workshop.hashes.save();
-    Some((question, RefCell::new(workshop)))
+    (question, earlier)
 }
 
 fn answer(outcome: &Outcome) -> Answer {
