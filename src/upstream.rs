@@ -11,7 +11,8 @@ use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::{Entry, Listing};
 
 /// What the core asks of an upstream. Implemented by `io::store::Store` and, in tests, by a map.
-pub trait Upstream {
+/// Several threads may ask at the same time.
+pub trait Upstream: Sync {
     /// What stands at a path of a commit; `None` if nothing does, or only a folder.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 mod support;
 
+mod apply;
 mod diff;
 mod lex;
 mod manifest;

@@ -5,10 +5,9 @@
 //! to disk: after a power failure soon after the run, remove the tree and make it again (`verify` tells).
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bstr::{BStr, ByteSlice};
+use bstr::ByteSlice;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
@@ -17,27 +16,17 @@ use super::error::TreeError;
 use super::folder::{Root, Walker, create_at, stat_at};
 use super::letter_case;
 use super::lock::{Lock, Sharing};
+use super::run::content_of;
 use super::state::{Header, Origin, Record, Stamp, Writer};
 use super::{Event, HOME, LOCK, prepare_home};
-use crate::id::{BlobId, UpstreamPath};
+use crate::id::UpstreamPath;
 use crate::plan::{Found, Plan, Step, Wanted};
 use crate::tree::{Entry, Mode};
 use crate::upstream::Upstream;
 
 const THREADS: usize = 2;
-/// Paths that go to a writer together: neighbours, so that it stays in one folder.
-const BATCH: usize = 32;
-/// Batches that wait for a writer: bounds the memory.
-const AHEAD: usize = 4;
-
-/// A path with its content on the way to a writer.
-struct Load<'w> {
-    index: usize,
-    path: &'w UpstreamPath,
-    entry: Entry,
-    /// `None` for a submodule, which is an empty folder.
-    bytes: Option<Arc<[u8]>>,
-}
+/// Steps that a thread takes at a time: neighbours, so that it stays in one folder.
+const BATCH: usize = 16;
 
 /// All that is wanted, by path.
 pub(super) fn wanted_entries(wanted: &Wanted) -> Vec<(&UpstreamPath, Entry)> {
@@ -185,7 +174,7 @@ fn write_beside(
     Ok(plan)
 }
 
-/// Reads contents here and writes them in other threads; gives the stamps in the order of the steps.
+/// Writes all contents, in several threads; gives the stamps in the order of the steps.
 fn write_all(
     root: &Root,
     plan: &Plan,
@@ -193,100 +182,67 @@ fn write_all(
     upstream: &dyn Upstream,
     events: &mut dyn FnMut(Event),
 ) -> Result<Vec<Stamp>, TreeError> {
-    let (sender, receiver) = mpsc::sync_channel::<Vec<Load<'_>>>(AHEAD);
-    let receiver = Mutex::new(receiver);
+    let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let writers: Vec<_> =
-            (0..THREADS).map(|_| scope.spawn(|| write_loads(root, &receiver, &failed))).collect();
-        let mut sent = Ok(());
-        for (number, batch) in plan.steps.chunks(BATCH).enumerate() {
-            let loads = batch.iter().enumerate().map(|(index, step)| {
-                let entry = step.to.unwrap_or(Entry { mode: Mode::Submodule, id: BlobId::of(b"") });
-                let bytes = content_of(wanted, upstream, &step.path, entry)?;
-                Ok(Load { index: number * BATCH + index, path: &step.path, entry, bytes })
-            });
-            match loads.collect::<Result<Vec<_>, TreeError>>() {
-                Ok(loads) => {
-                    // The writer's error is told below.
-                    if failed.load(Ordering::Relaxed) || sender.send(loads).is_err() {
-                        break;
+    let total = plan.steps.len();
+    let write_some = |progress: &mut dyn FnMut(usize)| {
+        let mut walker = Walker::new(root);
+        let mut stamps = Vec::new();
+        loop {
+            let start = next.fetch_add(BATCH, Ordering::Relaxed);
+            if start >= total || failed.load(Ordering::Relaxed) {
+                return Ok(stamps);
+            }
+            for (index, step) in plan.steps.iter().enumerate().skip(start).take(BATCH) {
+                match write_step(root, &mut walker, wanted, upstream, step) {
+                    Ok(stamp) => stamps.push((index, stamp)),
+                    Err(error) => {
+                        failed.store(true, Ordering::Relaxed);
+                        return Err(error);
                     }
                 }
-                Err(error) => {
-                    sent = Err(error);
-                    break;
-                }
             }
-            let done = (number * BATCH + batch.len()).min(plan.steps.len());
-            events(Event::Writing { done, total: plan.steps.len() });
+            progress((start + BATCH).min(total));
         }
-        drop(sender);
-        let mut stamps = vec![Stamp::NONE; plan.steps.len()];
-        for writer in writers {
-            match writer.join() {
-                Ok(written) => written?.into_iter().for_each(|(index, stamp)| stamps[index] = stamp),
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..THREADS).map(|_| scope.spawn(|| write_some(&mut |_| {}))).collect();
+        let mut written = vec![write_some(&mut |done| events(Event::Writing { done, total }))];
+        for other in others {
+            match other.join() {
+                Ok(stamps) => written.push(stamps),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        sent.map(|()| stamps)
+        let mut stamps = vec![Stamp::NONE; total];
+        for part in written {
+            part?.into_iter().for_each(|(index, stamp)| stamps[index] = stamp);
+        }
+        Ok(stamps)
     })
 }
 
-/// The bytes of an entry; `None` for a submodule.
-fn content_of(
+fn write_step(
+    root: &Root,
+    walker: &mut Walker<'_>,
     wanted: &Wanted,
     upstream: &dyn Upstream,
-    path: &UpstreamPath,
-    entry: Entry,
-) -> Result<Option<Arc<[u8]>>, TreeError> {
-    if entry.mode == Mode::Submodule {
-        return Ok(None);
-    }
-    super::unchecked_content(wanted, upstream, path, entry).map(Some)
-}
-
-fn write_loads(
-    root: &Root,
-    receiver: &Mutex<mpsc::Receiver<Vec<Load<'_>>>>,
-    failed: &AtomicBool,
-) -> Result<Vec<(usize, Stamp)>, TreeError> {
-    let mut walker = Walker::new(root);
-    let mut stamps = Ok(Vec::new());
-    loop {
-        // Waits inside the lock: the other writer can only wait for the same.
-        let next = receiver.lock().ok().and_then(|receiver| receiver.recv().ok());
-        let Some(loads) = next else { return stamps };
-        for load in loads {
-            // After a failure loads are taken and dropped: nobody must wait for a writer that has gone.
-            let Ok(done) = &mut stamps else { break };
-            match write_load(root, &mut walker, &load) {
-                Ok(stamp) => done.push((load.index, stamp)),
-                Err(error) => {
-                    failed.store(true, Ordering::Relaxed);
-                    stamps = Err(error);
-                }
-            }
-        }
-    }
-}
-
-fn write_load(root: &Root, walker: &mut Walker<'_>, load: &Load<'_>) -> Result<Stamp, TreeError> {
+    step: &Step,
+) -> Result<Stamp, TreeError> {
     let mut made = Vec::new();
-    let Some(bytes) = &load.bytes else {
-        root.make_folder(load.path.as_bytes(), &mut made)?;
+    let Some(entry) = step.to.filter(|entry| entry.mode != Mode::Submodule) else {
+        root.make_folder(step.path.as_bytes(), &mut made)?;
         return Ok(Stamp::NONE);
     };
-    super::check_content(load.path, load.entry, bytes)?;
-    let (folder, name) = walker.make_parent(load.path, &mut made)?;
-    let name: &BStr = name;
-    let failed = |error| TreeError::io("write", root.at(load.path.as_bytes()), error);
-    let stat = match load.entry.mode {
+    let bytes = content_of(wanted, upstream, &step.path, entry)?;
+    let (folder, name) = walker.make_parent(&step.path, &mut made)?;
+    let failed = |error| TreeError::io("write", root.at(step.path.as_bytes()), error);
+    let stat = match entry.mode {
         Mode::Symlink => {
-            rustix::fs::symlinkat(&**bytes, folder, name.as_bytes()).map_err(failed)?;
+            rustix::fs::symlinkat(&*bytes, folder, name.as_bytes()).map_err(failed)?;
             rustix::fs::statat(folder, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
         }
-        mode => create_at(folder, name, mode == Mode::Executable, bytes).and_then(rustix::fs::fstat),
+        mode => create_at(folder, name, mode == Mode::Executable, &bytes).and_then(rustix::fs::fstat),
     };
     Ok(Stamp::of(&stat.map_err(failed)?))
 }

@@ -105,7 +105,7 @@ impl<'w> Survey<'w> {
         wanted: &Wanted,
         force: bool,
     ) -> Result<Result<Planned, Vec<Refusal>>, TreeError> {
-        let mut draft = Draft { root, force, ..Draft::new(root) };
+        let mut draft = Draft { root, force, steps: BTreeMap::new(), refusals: Vec::new() };
         let mut left_alone = Vec::new();
         let mut blocked = Vec::new();
         for (index, seen) in &self.seen {
@@ -201,11 +201,7 @@ struct Draft<'r> {
     refusals: Vec<Refusal>,
 }
 
-impl<'r> Draft<'r> {
-    fn new(root: &'r Root) -> Self {
-        Self { root, force: false, steps: BTreeMap::new(), refusals: Vec::new() }
-    }
-
+impl Draft<'_> {
     fn add(&mut self, job: &Job<'_>, from: Found, stamp: Option<Stamp>, keep: bool) {
         let path = job.path.as_ref().clone();
         let step = Step { path: path.clone(), from, to: job.claims.target, keep };

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
-use crate::id::{CommitId, Name};
-use crate::tree::{Content, Listing};
+use crate::id::{BlobId, CommitId, Name};
+use crate::tree::{Content, Entry, Listing, Mode};
 use crate::upstream::{Commit, Touch, UpstreamError};
 
 /// Blobs by id; nothing else.
