@@ -185,7 +185,7 @@ fn a_test_that_writes_into_the_tree_is_noticed_and_spoils_nothing() {
     let script = project.read("tests/check/check.sh");
     project.write(
         "tests/check/check.sh",
-        format!("{script}").replace(
+        script.replace(
             "[ \"$mode\" = nothing ]",
             "echo mine > \"$OVERLAID_TREE/cases/new\"\n[ \"$mode\" = nothing ]",
         ),
