@@ -12,6 +12,7 @@ mod manifest;
 mod merge;
 mod planted;
 mod prove;
+mod rowops;
 mod status;
 mod store;
 mod verdicts;

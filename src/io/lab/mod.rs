@@ -19,6 +19,7 @@ pub mod answers;
 #[cfg(feature = "git")]
 pub mod campaign;
 pub mod event;
+#[cfg(feature = "git")]
 mod faulty;
 pub mod inputs;
 pub mod make;
