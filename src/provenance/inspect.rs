@@ -218,7 +218,7 @@ impl<'a> Subject<'a> {
         report.notes.extend(decided.notes);
         report.notes.extend(history.notes.iter().cloned());
         report.moved_by = history.between.iter().map(|touch| touch.commit).collect();
-        self.add_history(&mut report, &history, on_pin.flatten(), older, upstream)?;
+        self.add_history(&mut report, history, on_pin.flatten(), older, upstream)?;
         Ok(report)
     }
 

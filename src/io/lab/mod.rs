@@ -7,6 +7,8 @@
 //! | configuring and building, and what that read | `make` |
 //! | what a build reads and does not say | `undeclared` |
 //! | one run of a test, fresh processes after crashes | `trial` |
+//! | what goes in | `inputs` |
+//! | running it, and what that opens | `running` |
 //! | what is on record | `records` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
@@ -16,9 +18,14 @@
 pub mod answers;
 #[cfg(feature = "git")]
 pub mod campaign;
+pub mod event;
+#[cfg(feature = "git")]
+mod faulty;
+pub mod inputs;
 pub mod make;
 pub mod measure;
 pub mod records;
+mod running;
 pub mod site;
 pub mod sources;
 pub mod trial;
