@@ -243,7 +243,10 @@ fn describe_activity(loaded: &Loaded, features: &BTreeSet<crate::id::Name>, chos
 fn explain(loaded: &Loaded, report: &OverlayReport, ui: &mut Ui) {
     let heading = Tone::Strong.paint(&report.name);
     match &loaded.overlay.reason {
-        Some(reason) => ui.line(format_args!("{heading}: {}", for_terminal(&reason.value))),
+        Some(reason) => {
+            let words: Vec<&str> = reason.value.split_whitespace().collect();
+            ui.line(format_args!("{heading}: {}", for_terminal(words.join(" "))));
+        }
         None => ui.line(heading),
     }
     if let Some(why) = &report.why {
