@@ -43,7 +43,8 @@ use super::{Answer, Context, Failure, Ui, status, without_problems};
 ///
 /// Runs what the upstream, the overlays and the tests contain, and says what before it does.
 ///
-/// Exit codes: 0 all needed. 1 something should go. 3 a person must decide. 4 inconclusive. The highest wins.
+/// Exit codes: 0 all needed. 1 something should go. 3 a person must decide, also where a drop needs evidence of
+/// other profiles or devices. 4 inconclusive. The highest wins.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only these overlays
@@ -110,7 +111,10 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     for loaded in loaded {
         let name = loaded.name();
         match campaign.candidate(name.as_str(), redundant.contains(name)) {
-            Ok(candidate) => candidates.push(candidate),
+            Ok(mut candidate) => {
+                candidate.redundant = candidate.redundant && campaign.stands_alone(&candidate);
+                candidates.push(candidate);
+            }
             Err(VariantError::Off(_)) if args.overlays.is_empty() => {
                 off.push(name.clone());
             }
@@ -189,7 +193,16 @@ fn question<'w>(
 }
 
 fn answer(outcome: &Outcome) -> Answer {
-    match Exit::of(outcome.decisions.iter().map(|decision| decision.verdict)) {
+    // A drop for which evidence of other profiles or devices is missing is not for us to say.
+    let is_open = |decision: &Decision| {
+        decision.verdict == Verdict::Droppable
+            && decision.reasons.iter().any(|reason| ["other-profile", "other-device"].contains(&reason.code))
+    };
+    let verdicts = outcome.decisions.iter().map(|decision| match is_open(decision) {
+        true => Verdict::Unproven,
+        false => decision.verdict,
+    });
+    match Exit::of(verdicts) {
         Exit::AllNeeded => Answer::Yes,
         Exit::ShouldGo => Answer::No,
         Exit::PersonDecides => Answer::NeedsPerson,
@@ -238,7 +251,16 @@ fn gaps_of(
 fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
     let manifest = &workspace.manifest;
     let pin = manifest.upstream.pin.value;
-    let mut text = manifest.text.to_string();
+    let file = workspace.root.join(&manifest.file);
+    // Somebody may have edited it meanwhile.
+    let mut text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => {
+            ui.warn(format_args!("the witness cannot be noted in {}: {error}", file.display()));
+            return;
+        }
+    };
+    let is_edited = text != *manifest.text;
     let mut noted = Vec::new();
     for decision in outcome.decisions.iter().filter(|decision| decision.verdict == Verdict::Needed) {
         let overlay = manifest.overlay(decision.overlay.as_str());
@@ -250,6 +272,17 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
             None => false,
         };
         if is_noted {
+            continue;
+        }
+        if is_edited
+            && table_of(&text, decision.overlay.as_str())
+                != table_of(&manifest.text, decision.overlay.as_str())
+        {
+            ui.warn(format_args!(
+                "the witness of `{}` is not noted: {} was edited while it was proven",
+                decision.overlay,
+                manifest.file.display()
+            ));
             continue;
         }
         match edit::set_witness(&text, decision.overlay.as_str(), pin) {
@@ -265,7 +298,6 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
     if noted.is_empty() {
         return;
     }
-    let file = workspace.root.join(&manifest.file);
     match write_atomically(&file, text.as_bytes()) {
         Ok(()) => ui.note(format_args!(
             "{}: the pin is now the witness of {}",
@@ -274,6 +306,16 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
         )),
         Err(error) => ui.warn(format_args!("the witness cannot be noted in {}: {error}", file.display())),
     }
+}
+
+/// What a manifest says about an overlay and the pin, without comments; `None`: it is not TOML, or has no such overlay.
+fn table_of(text: &str, overlay: &str) -> Option<(String, String)> {
+    let document = text.parse::<toml_edit::DocumentMut>().ok()?;
+    let pin = document.get("upstream")?.get("pin")?.as_str()?.to_owned();
+    let overlays = document.get("overlay")?.as_array_of_tables()?;
+    let table =
+        overlays.iter().find(|table| table.get("name").and_then(|name| name.as_str()) == Some(overlay))?;
+    Some((pin, table.to_string()))
 }
 
 /// Remembers the verdicts for `status`.

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::evidence::result::PROTOCOL;
+use crate::evidence::result::{MAY_MATTER, PROTOCOL};
 use crate::evidence::{
     BuildInputs, BuildOutcome, BuildRecord, Candidate, Machine, ResultRecord, RunInputs, TreeRead,
     VariantNote, what_was_read,
@@ -18,7 +18,7 @@ use crate::io::cmake;
 use crate::io::loaded;
 use crate::io::process::{Environment, ProcessError};
 use crate::io::reads::{Reads, Watch};
-use crate::io::toolchain::Requirement;
+use crate::io::toolchain::{self, Requirement};
 use crate::io::tree;
 use crate::kernel_test::{CellOutcome, Run, Unknown};
 use crate::manifest::{Format, Profile, Sanitizer, Test};
@@ -26,6 +26,7 @@ use crate::upstream::Upstream;
 use crate::verdict::{Obstacle, Ran, State};
 
 use super::make::{Made, MakeError, Read, Ready, Steering, Workshop, describe, opened, target_of};
+use super::pristine::{self, Snapshot, Tree};
 use super::records::{self, Builds, Results, Used};
 use super::site::Site;
 use super::sources::Sources;
@@ -125,6 +126,8 @@ pub struct Lab<'a> {
     results: Results,
     machine: Machine,
     plans: BTreeMap<Name, Result<Plan, Obstacle>>,
+    /// Builds that failed since we started, by test and tree.
+    failed: BTreeMap<(Name, String), BuildRecord>,
     used: Used,
     events: &'a mut dyn FnMut(Event),
 }
@@ -175,6 +178,7 @@ impl<'a> Lab<'a> {
             results,
             machine,
             plans: BTreeMap::new(),
+            failed: BTreeMap::new(),
             used: Used::default(),
             events,
         }
@@ -209,7 +213,7 @@ impl<'a> Lab<'a> {
             files.extend(of_machine.map(|(file, hash)| (file.clone(), hash.clone())));
         }
         if let Some((name, result)) = &record.result {
-            let of_tree = |file: &str| file.starts_with(TREE) || file == NAMES;
+            let of_tree = |file: &str| file.strip_prefix(MAY_MATTER).unwrap_or(file).starts_with(TREE);
             let ours = result.inputs.files.iter().filter(|(file, _)| !of_tree(file));
             files.extend(ours.map(|(file, hash)| (file.clone(), hash.clone())));
             self.used.records.insert(name.clone());
@@ -281,12 +285,19 @@ impl<'a> Lab<'a> {
     }
 
     fn on_record(&mut self, subject: &Subject, test: &Test, plan: &Plan) -> Option<OnRecord> {
+        let failed = (test.name.value.clone(), subject.sources.whole().to_owned());
+        if let Some(build) = self.failed.get(&failed) {
+            return Some(OnRecord { build: build.clone(), result: None });
+        }
         let profile = self.profile();
         let hashes = &mut self.workshop.hashes;
         let root = &self.workshop.root;
         let sources = &subject.sources;
         let builds = self.builds.of(&test.name, profile.as_ref()).iter().rev();
         let build = builds.into_iter().find(|build| {
+            if matches!(build.outcome, BuildOutcome::Failed { .. }) {
+                return false;
+            }
             // Cheap questions first: most records are of other variants.
             let reads_the_same = match &build.inputs.tree {
                 TreeRead::Files { files, .. } => {
@@ -339,13 +350,12 @@ impl<'a> Lab<'a> {
         let Workshop { hashes, root, .. } = &mut self.workshop;
         let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
         let found = self.results.of(&test.name, profile.as_ref()).iter().find(|(_, record)| {
-            if record.inputs.binary != inputs.binary {
+            if record.inputs.binary != inputs.binary || record.inputs.build != inputs.build {
                 return false;
             }
             let mut now = inputs.clone();
             for file in record.inputs.files.keys().filter(|file| !inputs.files.contains_key(*file)) {
-                let entry = match file.strip_prefix(TREE) {
-                    _ if file == NAMES => subject.sources.names().to_owned(),
+                let entry = match file.strip_prefix(MAY_MATTER).unwrap_or(file).strip_prefix(TREE) {
                     Some(path) => {
                         let path = UpstreamPath::parse(path);
                         describe(path.ok().and_then(|path| subject.sources.entry(&path)))
@@ -376,11 +386,14 @@ impl<'a> Lab<'a> {
             counts.then(|| (name.to_owned(), value.to_string_lossy().into_owned()))
         });
         Some(RunInputs {
+            build: build.inputs.key(),
             binary,
             libraries,
             files: plan.named.clone(),
             command: test.command.iter().map(|part| part.value.clone()).collect(),
-            environment: environment.collect(),
+            environment: environment
+                .chain([("all variables".to_owned(), toolchain::all_variables(&self.workshop.env))])
+                .collect(),
             format: match test.format {
                 Format::Jsonl => "jsonl",
                 Format::Junit => "junit",
@@ -438,6 +451,7 @@ impl<'a> Lab<'a> {
             }
             Requirement::Nothing | Requirement::Device(_) => {}
         }
+        self.unchanged(test, &plan, &Read::default())?;
         self.flip(subject)?;
         if target_of(test).is_some() {
             let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
@@ -451,7 +465,9 @@ impl<'a> Lab<'a> {
                 let text = format!("{}: {}", failure.stage, failure.what);
                 (self.events)(Event::BuildFailed { what: text.clone(), log: failure.log });
                 let record = self.failed_build(subject, test, &plan, text);
-                self.add_build(test, &record);
+                // Never for good: what is missing on the machine may be there the next time.
+                self.failed
+                    .insert((test.name.value.clone(), subject.sources.whole().to_owned()), record.clone());
                 return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
         };
@@ -464,7 +480,7 @@ impl<'a> Lab<'a> {
         let folders = Folders {
             tree: open.site.tree(),
             results: open.site.results(&test.name).join(slug(&subject.label)),
-            caches: open.site.caches(&slug(&subject.label)).join(test.name.as_str()),
+            caches: open.site.caches(&test.name),
             project: test.project.as_ref().map(|project| self.workshop.root.join(&project.value)),
         };
         let outputs = self.identify(&ready, &folders.results)?;
@@ -540,15 +556,17 @@ impl<'a> Lab<'a> {
             });
             let reads = in_tree.and_then(|(_, reads)| reads);
             (self.events)(Event::RanOnce { number: number - before, of: seeds.len() });
-            for (path, entry) in opened(reads.as_ref(), &subject.sources) {
-                record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
+            self.unchanged(test, plan, &ready.read)?;
+            for (path, (entry, was_read)) in opened(reads.as_ref(), &subject.sources) {
+                let name = format!("{TREE}{path}");
+                let name = if was_read { name } else { format!("{MAY_MATTER}{name}") };
+                record.inputs.files.insert(name, describe(Some(entry)));
             }
-            let program = ready.command.first().map(Path::new);
-            let is_built =
-                program.zip(ready.build.as_ref()).is_some_and(|(file, build)| file.starts_with(build));
-            if reads.is_none() || !is_built {
-                // A script may look whether a file is there without opening it.
-                record.inputs.files.insert(NAMES.to_owned(), subject.sources.names().to_owned());
+            if let (Some(build), Some((_, Some(reads)))) = (&ready.build, &in_build)
+                && !reads.written.is_empty()
+            {
+                // What a test keeps there is not for the runs of another variant.
+                pristine::bind(&build.join(".overlaid"), subject.sources.whole());
             }
             self.note_other_reads(&mut record.inputs, in_build, in_project);
             if reads.is_some_and(|reads| !reads.written.is_empty()) {
@@ -576,6 +594,31 @@ impl<'a> Lab<'a> {
         }
         (self.events)(count(&record.runs[before..], started.elapsed()));
         Ok(Some((file.unwrap_or_default(), record)))
+    }
+
+    /// Whether our own files are still what they were when we looked at first: what was measured meanwhile is
+    /// of neither.
+    fn unchanged(&mut self, test: &Test, plan: &Plan, read: &Read) -> Result<(), MakeError> {
+        let Workshop { hashes, root, .. } = &mut self.workshop;
+        let mut files = read.files.iter();
+        let edited =
+            files.find(|(file, hash)| hashes.sha256(&root.join(file)).is_ok_and(|now| now != **hash));
+        let mut edited = edited.map(|(file, _)| file.clone());
+        let named = self.workshop.named_sources(test);
+        if named != plan.named {
+            let differs = |file: &&String| named.get(*file) != plan.named.get(*file);
+            edited = named.keys().chain(plan.named.keys()).find(differs).cloned().or(edited);
+        }
+        match edited {
+            None => Ok(()),
+            Some(file) => {
+                let text = format!(
+                    "{file} was edited while test `{}` was built and run; do it again",
+                    test.name.value
+                );
+                Err(Obstacle::Environment(text).into())
+            }
+        }
     }
 
     /// What a run opened of the build folder, and of the test's project.
@@ -628,7 +671,8 @@ impl<'a> Lab<'a> {
         read: &Read,
         outputs: BTreeMap<String, String>,
     ) -> BuildRecord {
-        let paths = subject.sources.names().to_owned();
+        let sources = &subject.sources;
+        let paths = if read.is_whole { sources.whole() } else { sources.names() }.to_owned();
         let tree = TreeRead::Files { files: read.tree.clone(), paths };
         self.record(subject, plan, tree, read.files.clone(), BuildOutcome::Built { outputs })
     }
@@ -682,6 +726,8 @@ impl<'a> Lab<'a> {
     fn flip(&mut self, subject: &Subject) -> Result<(), MakeError> {
         let commit = subject.sources.commit;
         let events = &mut *self.events;
+        // One commit's folder at a time: two that wait for each other's would wait for ever.
+        self.sites.retain(|other, _| *other == commit);
         if !self.sites.contains_key(&commit) {
             let opened = Site::open(&self.workshop.root, &self.name, commit, &mut |folder| {
                 events(Event::Waiting { folder: folder.to_owned() });
@@ -696,6 +742,10 @@ impl<'a> Lab<'a> {
             return Ok(());
         }
         events(Event::Flipping { variant: subject.label.clone(), changes: subject.sources.changes.len() });
+        let cleaned = clean(&open.site).map_err(|error| Obstacle::Environment(error.to_string()))?;
+        if let Some(what) = cleaned {
+            events(Event::Warning(what));
+        }
         open.now = None;
         let wanted = subject.sources.wanted(&self.name);
         // The tree is nobody's but ours: what stands in the way was left by a test, and a copy is kept.
@@ -707,6 +757,8 @@ impl<'a> Lab<'a> {
         });
         match outcome {
             Ok(tree::Outcome::Unchanged(_) | tree::Outcome::Changed(_)) => {
+                let noted = Snapshot::of(&tree).and_then(|now| now.save(&open.site.snapshot()));
+                noted.map_err(|error| Obstacle::Environment(format!("{}: {error}", tree.display())))?;
                 open.now = Some(fingerprint);
                 Ok(())
             }
@@ -763,6 +815,23 @@ impl<'a> Lab<'a> {
     ) -> Result<Environment, MakeError> {
         const CACHES: [&str; 3] = ["CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"];
         let mut env = self.workshop.env.clone();
+        let io = |error: std::io::Error| Obstacle::Environment(format!("{}: {error}", caches.display()));
+        // Nothing that another variant, or the same one before it was edited, has left.
+        if caches.exists() {
+            std::fs::remove_dir_all(caches).map_err(io)?;
+        }
+        // Caches that nobody has a variable for are kept below the home folder.
+        let home = caches.join("home");
+        std::fs::create_dir_all(&home).map_err(io)?;
+        if let Some(users) = env.get("HOME").map(PathBuf::from)
+            && env.get("PYTHONUSERBASE").is_none()
+        {
+            env.set("PYTHONUSERBASE", users.join(".local"));
+        }
+        for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"] {
+            env.set(name, home.join(name));
+        }
+        env.set("HOME", home);
         env.set("OVERLAID_TREE", tree);
         env.set("OVERLAID_BUILD", build.unwrap_or(tree));
         env.set("OVERLAID_VARIANT", OsStr::new(&subject.label));
@@ -783,9 +852,6 @@ const PROGRAM: &str = "program";
 /// Before a path of the tree among the files that a run opened.
 const TREE: &str = "tree: ";
 
-/// A run that may have looked for files by name depends on all names of the tree.
-const NAMES: &str = "names of the tree";
-
 /// How variables start by which users steer libraries and drivers.
 const STEER_RUNS: [&str; 11] =
     ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
@@ -796,6 +862,39 @@ struct Folders {
     results: PathBuf,
     caches: PathBuf,
     project: Option<PathBuf>,
+}
+
+/// Makes sure that a tree is what it was when we made it last. Says what was done about it, if it was not.
+fn clean(site: &Site) -> std::io::Result<Option<String>> {
+    let tree = site.tree();
+    if !tree.is_dir() {
+        return Ok(None);
+    }
+    let compared = match Snapshot::load(&site.snapshot()) {
+        Some(known) => known.compare(&Snapshot::of(&tree)?),
+        None => Tree::Changed(PathBuf::from("something")),
+    };
+    let what = match compared {
+        Tree::Same => return Ok(None),
+        Tree::More(more) => {
+            for path in &more {
+                let path = tree.join(path);
+                if path.is_dir() && !path.is_symlink() {
+                    std::fs::remove_dir_all(path)?;
+                } else {
+                    std::fs::remove_file(path)?;
+                }
+            }
+            let first = more.first().map(|path| path.display().to_string()).unwrap_or_default();
+            format!("{first} was left in the lab's tree; it is removed")
+        }
+        Tree::Changed(path) => {
+            std::fs::remove_dir_all(&tree)?;
+            format!("{} was changed in the lab's tree, which is made anew", path.display())
+        }
+    };
+    pristine::remove_bound(&site.builds());
+    Ok(Some(what))
 }
 
 fn site_is_gone() -> Obstacle {

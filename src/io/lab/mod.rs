@@ -6,6 +6,7 @@
 //! | the folders of a commit, and who may use them | `site` |
 //! | configuring and building, and what that read | `make` |
 //! | what a build reads and does not say | `undeclared` |
+//! | whether what stands there is still what we made | `pristine` |
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what is on record | `records` |
 //! | all of it together | `measure` |
@@ -18,6 +19,7 @@ pub mod answers;
 pub mod campaign;
 pub mod make;
 pub mod measure;
+mod pristine;
 pub mod records;
 pub mod site;
 pub mod sources;
