@@ -39,10 +39,14 @@ fn what_was_proven_is_not_run_again_until_something_it_depends_on_changes() {
     let files = evidence(project);
     assert_eq!(files.len(), 2, "{files:?}");
 
-    let second = project.run(&["prove"]).expect(0);
-    assert_eq!(work(&second), Vec::<String>::new());
-    assert_eq!(second.stdout, first.stdout);
-    assert_eq!(evidence(project), files);
+    // From the records, and given at once: the same words.
+    std::fs::remove_dir_all(project.path().join(".overlaid/lab/up/answers")).unwrap();
+    for _ in 0..2 {
+        let again = project.run(&["prove"]).expect(0);
+        assert_eq!(work(&again), Vec::<String>::new());
+        assert_eq!(again.stdout, first.stdout);
+        assert_eq!(evidence(project), files);
+    }
 
     // A reason, a link: nothing to run.
     let manifest = project.read("manifests/up.toml").replace("\"planted\"", "\"planted by hand\"");
@@ -185,7 +189,7 @@ fn a_test_that_writes_into_the_tree_is_noticed_and_spoils_nothing() {
     let script = project.read("tests/check/check.sh");
     project.write(
         "tests/check/check.sh",
-        format!("{script}").replace(
+        script.replace(
             "[ \"$mode\" = nothing ]",
             "echo mine > \"$OVERLAID_TREE/cases/new\"\n[ \"$mode\" = nothing ]",
         ),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::escape::for_terminal;
 use crate::id::Name;
-use crate::io::lab::measure::{Event, Interrupted, Lab};
+use crate::io::lab::event::Event;
+use crate::io::lab::measure::{Interrupted, Lab};
 use crate::io::workspace::Workspace;
 use crate::manifest::Profile;
 use crate::upstream::Upstream;

@@ -2,14 +2,13 @@
 
 mod show;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
 use crate::id::Name;
-use crate::io::hashes::write_atomically;
+use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
@@ -82,6 +81,23 @@ struct Planned {
 /// # Errors
 /// If the manifest or the upstream cannot be read, or we are told to stop.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let answered = match once(context, args, ui)? {
+        // The manifest names new witnesses now: the answer is that to the new manifest, from the records.
+        Answered { witnesses_noted: true, .. } => once(context, args, ui)?,
+        answered => answered,
+    };
+    ui.line(answered.text);
+    Ok(answered.answer)
+}
+
+/// An answer that is not said yet.
+struct Answered {
+    text: String,
+    answer: Answer,
+    witnesses_noted: bool,
+}
+
+fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure> {
     let workspace = without_problems(context.workspace()?)?;
     let profile = context.profile(&workspace)?;
     let features = context.features(&workspace, profile)?;
@@ -89,12 +105,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
         return Err(Failure::unknown_overlay(name, &known));
     }
-    let question = question(&workspace, profile, &features, args, ui.is_json());
-    if let Some((text, exit)) =
-        question.as_ref().and_then(|(question, workshop)| question.answer(&mut workshop.borrow_mut().hashes))
-    {
-        ui.line(text);
-        return Ok(Answer::from_exit_code(exit));
+    let (question, earlier) = ask(&workspace, profile, &features, args, ui.is_json());
+    if let Some((text, exit)) = earlier {
+        return Ok(Answered { text, answer: Answer::from_exit_code(exit), witnesses_noted: false });
     }
     let store = context.store(&workspace, ui)?;
     super::wanted::wanted(&workspace, &features, &store)?;
@@ -152,8 +165,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         }
         Ok(Outcome { candidates: candidates.clone(), decisions, together, left, off })
     })?;
+    let mut witnesses_noted = false;
     if !args.dry_run {
-        note_witnesses(&workspace, &outcome, ui);
+        witnesses_noted = note_witnesses(&workspace, &outcome, ui);
         note_verdicts(&workspace, profile_name(profile), &outcome, &reports, ui);
     }
     let text = if ui.is_json() {
@@ -161,35 +175,41 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     } else {
         show::render(&outcome, args.verbose)
     };
-    ui.line(&text);
     if args.dry_run && !outcome.left.is_empty() {
         // The question was what would be run, and that is answered.
-        return Ok(Answer::Yes);
+        return Ok(Answered { text, answer: Answer::Yes, witnesses_noted });
     }
     let answer = answer(&outcome);
-    if let (Some((question, _)), Some(used)) = (question, used) {
-        question.keep(used, text, answer.exit_code());
+    if let (Some(question), Some(used), false) = (question, used, witnesses_noted) {
+        question.keep(used, text.clone(), answer.exit_code());
     }
-    Ok(answer)
+    Ok(Answered { text, answer, witnesses_noted })
 }
 
-/// The question as a whole, to see whether it was answered before.
-fn question<'w>(
-    workspace: &'w Workspace,
-    profile: Option<&'w Profile>,
+/// The question as a whole, and the answer of an earlier time with its exit code, if it still holds.
+fn ask(
+    workspace: &Workspace,
+    profile: Option<&Profile>,
     features: &BTreeSet<Name>,
     args: &Args,
     json: bool,
-) -> Option<(Question, RefCell<Workshop<'w>>)> {
+) -> (Option<Question>, Option<(String, u8)>) {
     let mut workshop = Workshop::new(&workspace.root, profile);
     let name = profile_name(profile);
     let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
     let Args { overlays, dry_run, verbose } = args;
     let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?}");
-    let question = Question::new(workspace, features, &tests, &mut workshop, &asked)?;
+    let question = Question::new(workspace, features, &tests, &mut workshop, &asked);
+    // `status` shows what was noted with the answer: without the note it is given anew.
+    let upstream = workspace.manifest.upstream.name.as_str();
+    let note = workspace.root.join(verdicts::file(&workspace.manifest.docs_folder(), upstream));
+    let earlier = question
+        .as_ref()
+        .filter(|_| note.is_file())
+        .and_then(|question| question.answer(&mut workshop.hashes));
     // What was hashed now is known the next time; if that cannot be written, it is hashed again.
     let _ = workshop.hashes.save();
-    Some((question, RefCell::new(workshop)))
+    (question, earlier)
 }
 
 fn answer(outcome: &Outcome) -> Answer {
@@ -247,65 +267,48 @@ fn gaps_of(
     gaps(&on_under, &proven, &devices, seen_on)
 }
 
-/// Writes the pin as the witness of overlays that were proven needed there.
-fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) {
+/// Writes the pin as the witness of overlays that were proven needed there; says whether it did.
+fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) -> bool {
     let manifest = &workspace.manifest;
     let pin = manifest.upstream.pin.value;
-    let file = workspace.root.join(&manifest.file);
-    // Somebody may have edited it meanwhile.
-    let mut text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) => {
-            ui.warn(format_args!("the witness cannot be noted in {}: {error}", file.display()));
-            return;
-        }
-    };
-    let is_edited = text != *manifest.text;
-    let mut noted = Vec::new();
-    for decision in outcome.decisions.iter().filter(|decision| decision.verdict == Verdict::Needed) {
-        let overlay = manifest.overlay(decision.overlay.as_str());
-        let witness = overlay.and_then(|overlay| overlay.witness.as_ref()).map(|witness| &witness.value);
-        let is_noted = match witness {
+    let is_noted = |overlay: &Name| {
+        let overlay = manifest.overlay(overlay.as_str());
+        match overlay.and_then(|overlay| overlay.witness.as_ref()).map(|witness| &witness.value) {
             Some(Witness::Commit(commit)) => *commit == pin,
             // A planted fault is the witness that somebody chose.
             Some(Witness::Patch(_)) => true,
             None => false,
-        };
-        if is_noted {
-            continue;
         }
-        if is_edited
-            && table_of(&text, decision.overlay.as_str())
-                != table_of(&manifest.text, decision.overlay.as_str())
-        {
-            ui.warn(format_args!(
-                "the witness of `{}` is not noted: {} was edited while it was proven",
-                decision.overlay,
-                manifest.file.display()
-            ));
-            continue;
+    };
+    let needed = outcome.decisions.iter().filter(|decision| decision.verdict == Verdict::Needed);
+    let mut new: Vec<&str> =
+        needed.map(|decision| &decision.overlay).filter(|name| !is_noted(name)).map(Name::as_str).collect();
+    // What was proven may not be what stands there by now.
+    let now = std::fs::read_to_string(workspace.root.join(&manifest.file)).unwrap_or_default();
+    new.retain(|overlay| {
+        let stands = now == *manifest.text || table_of(&now, overlay) == table_of(&manifest.text, overlay);
+        if !stands {
+            let file = manifest.file.display();
+            ui.warn(format_args!("the witness of `{overlay}` is not noted: {file} was edited meanwhile"));
         }
-        match edit::set_witness(&text, decision.overlay.as_str(), pin) {
-            Ok(edited) => {
-                text = edited;
-                noted.push(decision.overlay.to_string());
-            }
-            Err(error) => {
-                ui.warn(format_args!("the witness of `{}` is not noted: {error}", decision.overlay))
-            }
+        stands
+    });
+    if new.is_empty() {
+        return false;
+    }
+    // A proof takes its time: what stands in the file by now is edited, not what stood there at first.
+    let edited = edit_file(&workspace.root.join(&manifest.file), |text| {
+        new.iter().try_fold(text.to_owned(), |text, overlay| edit::set_witness(&text, overlay, pin))
+    });
+    let file = manifest.file.display();
+    match edited {
+        Ok(()) => ui.note(format_args!("{file}: the pin is now the witness of {}", new.join(", "))),
+        Err(error) => {
+            ui.warn(format_args!("{file}: the witness of {} is not noted: {error}", new.join(", ")));
+            return false;
         }
     }
-    if noted.is_empty() {
-        return;
-    }
-    match write_atomically(&file, text.as_bytes()) {
-        Ok(()) => ui.note(format_args!(
-            "{}: the pin is now the witness of {}",
-            manifest.file.display(),
-            noted.join(", ")
-        )),
-        Err(error) => ui.warn(format_args!("the witness cannot be noted in {}: {error}", file.display())),
-    }
+    true
 }
 
 /// What a manifest says about an overlay and the pin, without comments; `None`: it is not TOML, or has no such overlay.

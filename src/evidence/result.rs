@@ -47,6 +47,9 @@ pub struct RunInputs {
 /// The version of the rules by which output is read. A change of them makes older records void.
 pub const PROTOCOL: u32 = 2;
 
+/// How names of files begin that were opened in the tree.
+pub const OF_TREE: &str = "tree: ";
+
 /// How names of files begin that may have mattered to a run and were not seen to be opened.
 pub const MAY_MATTER: &str = "may matter: ";
 
@@ -79,6 +82,14 @@ pub struct ResultRecord {
     pub recorded: i64,
 }
 
+/// A hash over all that may have mattered, read or not: names, modes, files that could have been looked for.
+#[must_use]
+pub fn what_may_matter(run: &RunInputs) -> Digest {
+    let of_tree: BTreeMap<&String, &Digest> =
+        run.files.iter().filter(|(file, _)| file.contains(OF_TREE)).collect();
+    digest_of(&(&run.build, of_tree))
+}
+
 /// A hash over all that the compiler and the test read and that an overlay can change. Two variants with the
 /// same hash cannot differ: the overlay is not built there.
 #[must_use]
@@ -102,8 +113,8 @@ pub fn what_was_read(build: &BuildInputs, run: Option<&RunInputs>) -> Digest {
     };
     digest_of(&Read {
         build: Built { tree, project: &build.project, options: &build.options },
-        // What may have mattered was not read for certain.
-        files: run.map(|run| run.files.iter().filter(|(file, _)| !file.starts_with(MAY_MATTER)).collect()),
+        // What may have mattered was not read for certain, and our own files are the same on both sides.
+        files: run.map(|run| run.files.iter().filter(|(file, _)| file.starts_with(OF_TREE)).collect()),
         command: run.map(|run| run.command.as_slice()),
     })
 }

@@ -261,7 +261,7 @@ fn what_was_read_differs_by_content_and_not_by_what_nobody_reads() {
     let run = run_inputs();
     assert_eq!(what_was_read(&one, Some(&run)), what_was_read(&same, Some(&run)));
     assert_ne!(what_was_read(&one, Some(&run)), what_was_read(&comment, Some(&run)));
-    let data = RunInputs { files: map(&[("tree/weights", "w")]), ..run.clone() };
+    let data = RunInputs { files: map(&[("tree: weights", "w")]), ..run.clone() };
     assert_ne!(what_was_read(&one, Some(&run)), what_was_read(&one, Some(&data)));
     assert_ne!(one.key(), same.key());
 }

@@ -280,7 +280,7 @@ impl Project<'_> {
 fn stage_of(log: &str) -> Stage {
     match ninja::failed_step(log) {
         Some(output) if output.ends_with(".o") || output.ends_with(".obj") => Stage::Compile,
-        Some(output) if output == "build.ninja" => Stage::Configure,
+        Some("build.ninja") => Stage::Configure,
         Some(_) => Stage::Link,
         None if log.contains("ninja: error: unknown target") => Stage::Target,
         None if log.contains("CMake Error") => Stage::Configure,

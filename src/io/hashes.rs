@@ -116,6 +116,11 @@ impl Hashes {
         let table = Table { schema: SCHEMA.to_owned(), files: self.known.clone() };
         let text = serde_json::to_vec(&table).map_err(std::io::Error::other)?;
         write_atomically(file, &text)?;
+        // The table's folder is nobody's business in the user's own repository.
+        let ignore = file.with_file_name(".gitignore");
+        if !ignore.exists() {
+            std::fs::write(&ignore, "*\n")?;
+        }
         self.changed = false;
         Ok(())
     }
@@ -133,6 +138,19 @@ pub fn write_atomically(file: &Path, content: &[u8]) -> std::io::Result<()> {
     std::fs::write(&next, content).and_then(|()| std::fs::rename(&next, file)).inspect_err(|_| {
         let _ = std::fs::remove_file(&next);
     })
+}
+
+/// Edits a text file, so that a reader sees the old or the new content.
+///
+/// # Errors
+/// If the file cannot be read or written, is not UTF-8, or cannot be edited.
+pub fn edit_file<E: std::fmt::Display>(
+    file: &Path,
+    edit: impl FnOnce(&str) -> Result<String, E>,
+) -> std::io::Result<()> {
+    let text = std::fs::read_to_string(file)?;
+    let edited = edit(&text).map_err(|error| std::io::Error::other(error.to_string()))?;
+    if edited == text { Ok(()) } else { write_atomically(file, edited.as_bytes()) }
 }
 
 /// SHA-256 of bytes, 64 hexadecimal digits.

@@ -34,7 +34,7 @@ pub fn libraries(program: &Path, env: &Environment, log: &Path) -> Result<BTreeS
     Ok(parse(&String::from_utf8_lossy(&text)))
 }
 
-/// `	libc.so.6 => /lib/libc.so.6 (0x7f...)` and `	/lib64/ld-linux-x86-64.so.2 (0x7f...)`
+/// `libc.so.6 => /lib/libc.so.6 (0x7f...)` and `/lib64/ld-linux-x86-64.so.2 (0x7f...)`, each after a tab.
 fn parse(text: &str) -> BTreeSet<PathBuf> {
     text.lines()
         .filter_map(|line| {

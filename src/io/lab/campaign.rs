@@ -8,19 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::evidence::VariantNote;
-use crate::id::{BlobId, CommitId, Name, OverlayName, UpstreamPath};
+use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats;
 use crate::manifest::{Overlay, Test};
 use crate::overlay::{At, Loaded, Resolution, content_at, diff, resolve};
-use crate::tree::{Changes, Content, Entry, Listing};
-use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
+use crate::tree::{Changes, Listing};
+use crate::upstream::{Upstream, UpstreamError};
 use crate::variant::{self, Request, Variant, VariantError, Variants};
 use crate::verdict::group::{Together, decide_together};
 use crate::verdict::{
     Decision, Linked, Obstacle, Pair, Place, Proof, State, Verdict, Which, Witness, decide,
 };
 
+use super::faulty::Faulty;
 use super::measure::{Interrupted, Lab, Subject};
 use super::sources::Sources;
 
@@ -466,55 +467,5 @@ pub fn link(test: &Test) -> Linked {
         timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
         min_gain: test.min_gain,
         sanitizers: test.sanitizers.iter().map(|s| format!("{:?}", s.value).to_lowercase()).collect(),
-    }
-}
-
-/// An upstream of which one commit has a planted fault.
-struct Faulty<'a> {
-    inner: &'a dyn Upstream,
-    commit: CommitId,
-    fault: &'a Changes,
-}
-
-impl Upstream for Faulty<'_> {
-    fn entry(&self, commit: CommitId, path: &UpstreamPath) -> Result<Option<Entry>, UpstreamError> {
-        match self.fault.get(path) {
-            Some(content) if commit == self.commit => Ok(content.as_ref().map(Content::entry)),
-            _ => self.inner.entry(commit, path),
-        }
-    }
-
-    fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
-        let planted = self.fault.values().flatten().find(|content| content.entry().id == id);
-        planted.map_or_else(|| self.inner.blob(id), |content| Ok(Arc::clone(&content.bytes)))
-    }
-
-    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
-        self.inner.listing(commit)
-    }
-
-    fn commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
-        self.inner.commit(id)
-    }
-
-    fn diff(&self, commit: CommitId) -> Result<Vec<crate::upstream::PathDiff>, UpstreamError> {
-        self.inner.diff(commit)
-    }
-
-    fn is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> Result<bool, UpstreamError> {
-        self.inner.is_ancestor(ancestor, descendant)
-    }
-
-    fn merge_base(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, UpstreamError> {
-        self.inner.merge_base(a, b)
-    }
-
-    fn history(
-        &self,
-        tip: CommitId,
-        exclude: Option<CommitId>,
-        paths: &[UpstreamPath],
-    ) -> Result<Vec<Touch>, UpstreamError> {
-        self.inner.history(tip, exclude, paths)
     }
 }

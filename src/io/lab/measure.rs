@@ -4,102 +4,32 @@
 //! record after each run, so that an interrupted proof goes on where it was.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::evidence::result::{MAY_MATTER, PROTOCOL};
+use crate::evidence::result::{MAY_MATTER, OF_TREE, PROTOCOL};
 use crate::evidence::{
     BuildInputs, BuildOutcome, BuildRecord, Candidate, Machine, ResultRecord, RunInputs, TreeRead,
-    VariantNote, what_was_read,
+    VariantNote, what_may_matter, what_was_read,
 };
 use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::cmake;
-use crate::io::loaded;
-use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::{Reads, Watch};
+use crate::io::process::ProcessError;
 use crate::io::toolchain::{self, Requirement};
 use crate::io::tree;
-use crate::kernel_test::{CellOutcome, Run, Unknown};
+use crate::kernel_test::{CellOutcome, Unknown};
 use crate::manifest::{Format, Profile, Sanitizer, Test};
 use crate::upstream::Upstream;
 use crate::verdict::{Obstacle, Ran, State};
 
-use super::make::{Made, MakeError, Read, Ready, Steering, Workshop, describe, opened, target_of};
-use super::pristine::{self, Snapshot, Tree};
+use super::event::Event;
+use super::inputs::{Read, describe};
+use super::make::{Made, MakeError, Steering, Workshop, target_of};
+use super::pristine::{Snapshot, clean};
 use super::records::{self, Builds, Results, Used};
+use super::running::Folders;
 use super::site::Site;
 use super::sources::Sources;
-use super::trial::Trial;
-
-/// What happens meanwhile, for those who watch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// Somebody else uses the folder; this run waits.
-    Waiting {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A tree is made what a variant says.
-    Flipping {
-        /// The variant.
-        variant: String,
-        /// How many paths overlays change in it.
-        changes: usize,
-    },
-    /// A test is configured and built.
-    Building {
-        /// The test.
-        test: Name,
-        /// The variant.
-        variant: String,
-    },
-    /// It was.
-    Built {
-        /// How many steps that took.
-        steps: usize,
-        /// How long.
-        wall: Duration,
-    },
-    /// It does not build.
-    BuildFailed {
-        /// Where and why.
-        what: String,
-        /// All that was printed.
-        log: PathBuf,
-    },
-    /// A test runs.
-    Running {
-        /// The test.
-        test: Name,
-        /// The variant.
-        variant: String,
-        /// The program and its arguments.
-        command: String,
-        /// How many times.
-        times: usize,
-    },
-    /// One of the runs is done.
-    RanOnce {
-        /// Which.
-        number: usize,
-        /// Of how many.
-        of: usize,
-    },
-    /// All of them are; the figures are those of the run in which most cells failed.
-    Ran {
-        /// Cells that passed.
-        passed: usize,
-        /// Cells that failed.
-        failed: usize,
-        /// All others.
-        other: usize,
-        /// How long it took.
-        wall: Duration,
-    },
-    /// Something to know.
-    Warning(String),
-}
 
 /// A variant that can be measured.
 #[derive(Debug, Clone)]
@@ -118,33 +48,33 @@ pub struct Interrupted(pub ProcessError);
 
 /// Where variants are built and tested.
 pub struct Lab<'a> {
-    workshop: Workshop<'a>,
+    pub(super) workshop: Workshop<'a>,
     upstream: &'a dyn Upstream,
     name: Name,
-    sites: BTreeMap<CommitId, Open>,
+    pub(super) sites: BTreeMap<CommitId, Open>,
     builds: Builds,
-    results: Results,
-    machine: Machine,
+    pub(super) results: Results,
+    pub(super) machine: Machine,
     plans: BTreeMap<Name, Result<Plan, Obstacle>>,
     /// Builds that failed since we started, by test and tree.
     failed: BTreeMap<(Name, String), BuildRecord>,
     used: Used,
-    events: &'a mut dyn FnMut(Event),
+    pub(super) events: &'a mut dyn FnMut(Event),
 }
 
 /// A site that is in use.
-struct Open {
-    site: Site,
+pub(super) struct Open {
+    pub site: Site,
     /// What its tree is now, if that is certain.
-    now: Option<String>,
+    pub now: Option<String>,
 }
 
 /// What is known of a test before anything is built.
 #[derive(Debug, Clone)]
-struct Plan {
-    steering: Steering,
+pub(super) struct Plan {
+    pub steering: Steering,
     /// Files of ours that it names.
-    named: BTreeMap<String, String>,
+    pub named: BTreeMap<String, String>,
 }
 
 /// What is on record of a test on a variant.
@@ -268,7 +198,7 @@ impl<'a> Lab<'a> {
         self.machine.device.as_deref()
     }
 
-    fn profile(&self) -> Option<Name> {
+    pub(super) fn profile(&self) -> Option<Name> {
         self.workshop.profile_name().cloned()
     }
 
@@ -376,7 +306,7 @@ impl<'a> Lab<'a> {
 
     /// What the runs of a program depend on, before it is known what it opens while it runs. `None`: there is
     /// no program.
-    fn run_inputs(&self, test: &Test, plan: &Plan, build: &BuildRecord) -> Option<RunInputs> {
+    pub(super) fn run_inputs(&self, test: &Test, plan: &Plan, build: &BuildRecord) -> Option<RunInputs> {
         let BuildOutcome::Built { outputs } = &build.outcome else { return None };
         let mut libraries = outputs.clone();
         let binary = libraries.remove(PROGRAM)?;
@@ -423,6 +353,7 @@ impl<'a> Lab<'a> {
         State::Ran(Ran {
             toolchain,
             inputs: Some(what_was_read(&record.build.inputs, Some(&result.inputs))),
+            surroundings: Some(what_may_matter(&result.inputs)),
             runs: result.runs.clone(),
             sanitized: test.sanitizers.iter().map(|sanitizer| missing(sanitizer.value)).collect(),
         })
@@ -497,108 +428,9 @@ impl<'a> Lab<'a> {
         Ok(self.state(test, &OnRecord { build, result }))
     }
 
-    /// Runs the test once for each seed, and puts each run on record.
-    #[expect(clippy::too_many_arguments, reason = "all of it is what one run depends on")]
-    fn run(
-        &mut self,
-        subject: &Subject,
-        test: &Test,
-        plan: &Plan,
-        build: &BuildRecord,
-        ready: &Ready,
-        folders: &Folders,
-        known: Option<(String, ResultRecord)>,
-        seeds: &[u64],
-    ) -> Result<Option<(String, ResultRecord)>, MakeError> {
-        let Some(inputs) = self.run_inputs(test, plan, build) else { return Ok(None) };
-        let env = self.environment(subject, &folders.tree, ready.build.as_deref(), &folders.caches)?;
-        let (mut file, mut record) = match known {
-            Some((file, record)) => (Some(file), record),
-            None => (
-                None,
-                ResultRecord {
-                    test: test.name.value.clone(),
-                    inputs,
-                    runs: Vec::new(),
-                    sanitized: BTreeMap::new(),
-                    variant: subject.note.clone(),
-                    machine: self.machine.clone(),
-                    recorded: 0,
-                },
-            ),
-        };
-        let profile = self.profile();
-        let command: Vec<_> = ready.command.iter().map(|part| part.to_string_lossy()).collect();
-        (self.events)(Event::Running {
-            test: test.name.value.clone(),
-            variant: subject.label.clone(),
-            command: command.join(" "),
-            times: seeds.len(),
-        });
-        let started = Instant::now();
-        let before = record.runs.len();
-        for &seed in seeds {
-            let number = record.runs.len() + 1;
-            let watches = [Some(&folders.tree), ready.build.as_ref(), folders.project.as_ref()];
-            let watches = watches.map(|folder| folder.map(|folder| (folder.clone(), Watch::start(folder))));
-            let trial = Trial {
-                command: &ready.command,
-                env: &env,
-                format: test.format,
-                timeout: test.timeout,
-                folder: &folders.results,
-                patience: test.timeout.saturating_mul(4),
-            };
-            let run = trial.run(seed, number)?;
-            let [in_tree, in_build, in_project] = watches.map(|watch| {
-                let (folder, watch) = watch?;
-                Some((folder, watch.and_then(Watch::finish)))
-            });
-            let reads = in_tree.and_then(|(_, reads)| reads);
-            (self.events)(Event::RanOnce { number: number - before, of: seeds.len() });
-            self.unchanged(test, plan, &ready.read)?;
-            for (path, (entry, was_read)) in opened(reads.as_ref(), &subject.sources) {
-                let name = format!("{TREE}{path}");
-                let name = if was_read { name } else { format!("{MAY_MATTER}{name}") };
-                record.inputs.files.insert(name, describe(Some(entry)));
-            }
-            if let (Some(build), Some((_, Some(reads)))) = (&ready.build, &in_build)
-                && !reads.written.is_empty()
-            {
-                // What a test keeps there is not for the runs of another variant.
-                pristine::bind(&build.join(".overlaid"), subject.sources.whole());
-            }
-            self.note_other_reads(&mut record.inputs, in_build, in_project);
-            if reads.is_some_and(|reads| !reads.written.is_empty()) {
-                let text = format!("test `{}` writes into the tree, which is made anew", test.name.value);
-                (self.events)(Event::Warning(text));
-                self.forget_tree(subject);
-            }
-            let is_result = is_result(&run);
-            record.runs.push(run);
-            if !is_result {
-                // The next attempt may go better: nothing of this one is put on record.
-                break;
-            }
-            record.recorded = records::now();
-            match self.results.write(file.clone(), profile.as_ref(), &record) {
-                Ok(name) => file = Some(name),
-                Err(error) => {
-                    let text = format!("the evidence cannot be written: {error}");
-                    (self.events)(Event::Warning(text));
-                }
-            }
-            if self.sites.get(&subject.sources.commit).is_some_and(|open| open.now.is_none()) {
-                self.flip(subject)?;
-            }
-        }
-        (self.events)(count(&record.runs[before..], started.elapsed()));
-        Ok(Some((file.unwrap_or_default(), record)))
-    }
-
     /// Whether our own files are still what they were when we looked at first: what was measured meanwhile is
     /// of neither.
-    fn unchanged(&mut self, test: &Test, plan: &Plan, read: &Read) -> Result<(), MakeError> {
+    pub(super) fn unchanged(&mut self, test: &Test, plan: &Plan, read: &Read) -> Result<(), MakeError> {
         let Workshop { hashes, root, .. } = &mut self.workshop;
         let mut files = read.files.iter();
         let edited =
@@ -618,49 +450,6 @@ impl<'a> Lab<'a> {
                 );
                 Err(Obstacle::Environment(text).into())
             }
-        }
-    }
-
-    /// What a run opened of the build folder, and of the test's project.
-    fn note_other_reads(
-        &mut self,
-        inputs: &mut RunInputs,
-        in_build: Option<(PathBuf, Option<Reads>)>,
-        in_project: Option<(PathBuf, Option<Reads>)>,
-    ) {
-        let Workshop { hashes, root, .. } = &mut self.workshop;
-        let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
-        if let Some((folder, Some(reads))) = &in_build {
-            for file in reads.files.iter().filter(|file| !reads.written.contains(*file)) {
-                let name = file.display().to_string();
-                if !inputs.libraries.contains_key(&name) && folder.join(file).is_file() {
-                    inputs.libraries.insert(name, hash(&folder.join(file)));
-                }
-            }
-        }
-        let Some((folder, reads)) = &in_project else { return };
-        let Ok(project) = folder.strip_prefix(&*root) else { return };
-        let files: Vec<PathBuf> = match reads {
-            Some(reads) => reads.files.iter().map(|file| project.join(file)).collect(),
-            // It is not known: all of it counts.
-            None => walkdir::WalkDir::new(folder)
-                .into_iter()
-                .filter_map(Result::ok)
-                .filter_map(|entry| Some(entry.path().strip_prefix(&*root).ok()?.to_owned()))
-                .collect(),
-        };
-        for file in files.iter().filter(|file| root.join(file).is_file()) {
-            let name = file.display().to_string();
-            if !inputs.files.contains_key(&name) {
-                inputs.files.insert(name, hash(&root.join(file)));
-            }
-        }
-    }
-
-    fn forget_tree(&mut self, subject: &Subject) {
-        if let Some(open) = self.sites.get_mut(&subject.sources.commit) {
-            open.now = None;
-            let _ = std::fs::remove_dir_all(open.site.tree());
         }
     }
 
@@ -723,7 +512,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Makes the tree of the variant's commit what the variant says.
-    fn flip(&mut self, subject: &Subject) -> Result<(), MakeError> {
+    pub(super) fn flip(&mut self, subject: &Subject) -> Result<(), MakeError> {
         let commit = subject.sources.commit;
         let events = &mut *self.events;
         // One commit's folder at a time: two that wait for each other's would wait for ever.
@@ -770,166 +559,24 @@ impl<'a> Lab<'a> {
             Err(error) => Err(Obstacle::Environment(error.to_string()).into()),
         }
     }
-
-    /// The program, its libraries and the files that the command names, each with its hash.
-    fn identify(&mut self, ready: &Ready, results: &Path) -> Result<BTreeMap<String, String>, MakeError> {
-        std::fs::create_dir_all(results)
-            .map_err(|error| Obstacle::Environment(format!("{}: {error}", results.display())))?;
-        let Some(program) = ready.command.first() else {
-            return Err(Obstacle::Environment("the test has no command".to_owned()).into());
-        };
-        let env = &self.workshop.env;
-        let program = env.find(Path::new(program)).unwrap_or_else(|| PathBuf::from(program));
-        let libraries = loaded::libraries(&program, env, &results.join("libraries"))?;
-        let mut outputs = BTreeMap::new();
-        // A program that is not there is a result of its own.
-        let mut hash =
-            |file: &Path| self.workshop.hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
-        outputs.insert(PROGRAM.to_owned(), hash(&program));
-        let name = |file: &Path| match ready.build.as_ref().and_then(|build| file.strip_prefix(build).ok()) {
-            Some(file) => file.display().to_string(),
-            None => file.display().to_string(),
-        };
-        for file in libraries.iter().chain(ready.artifacts.iter().filter(|file| **file != program)) {
-            outputs.insert(name(file), hash(file));
-        }
-        for part in ready.command.iter().skip(1) {
-            let file = Path::new(part);
-            // What of the tree is opened is seen while the test runs.
-            let is_ours = ready.build.as_ref().is_some_and(|build| file.starts_with(build))
-                || !file.starts_with(self.workshop.root.join(".overlaid"));
-            if file.is_absolute() && is_ours && file.is_file() {
-                outputs.insert(name(file), hash(file));
-            }
-        }
-        Ok(outputs)
-    }
-
-    /// What a test is given.
-    fn environment(
-        &self,
-        subject: &Subject,
-        tree: &Path,
-        build: Option<&Path>,
-        caches: &Path,
-    ) -> Result<Environment, MakeError> {
-        const CACHES: [&str; 3] = ["CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"];
-        let mut env = self.workshop.env.clone();
-        let io = |error: std::io::Error| Obstacle::Environment(format!("{}: {error}", caches.display()));
-        // Nothing that another variant, or the same one before it was edited, has left.
-        if caches.exists() {
-            std::fs::remove_dir_all(caches).map_err(io)?;
-        }
-        // Caches that nobody has a variable for are kept below the home folder.
-        let home = caches.join("home");
-        std::fs::create_dir_all(&home).map_err(io)?;
-        if let Some(users) = env.get("HOME").map(PathBuf::from)
-            && env.get("PYTHONUSERBASE").is_none()
-        {
-            env.set("PYTHONUSERBASE", users.join(".local"));
-        }
-        for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"] {
-            env.set(name, home.join(name));
-        }
-        env.set("HOME", home);
-        env.set("OVERLAID_TREE", tree);
-        env.set("OVERLAID_BUILD", build.unwrap_or(tree));
-        env.set("OVERLAID_VARIANT", OsStr::new(&subject.label));
-        let of_profile = self.workshop.profile.iter().flat_map(|profile| &profile.cache_env);
-        for name in CACHES.into_iter().chain(of_profile.map(|name| name.as_str())) {
-            let folder = caches.join(name);
-            std::fs::create_dir_all(&folder)
-                .map_err(|error| Obstacle::Environment(format!("{}: {error}", folder.display())))?;
-            env.set(name, folder);
-        }
-        Ok(env)
-    }
 }
 
 /// The name of the program among what a build makes.
-const PROGRAM: &str = "program";
+pub(super) const PROGRAM: &str = "program";
 
 /// Before a path of the tree among the files that a run opened.
-const TREE: &str = "tree: ";
+pub(super) const TREE: &str = OF_TREE;
 
 /// How variables start by which users steer libraries and drivers.
 const STEER_RUNS: [&str; 11] =
     ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
 
-/// Folders of one test on one variant.
-struct Folders {
-    tree: PathBuf,
-    results: PathBuf,
-    caches: PathBuf,
-    project: Option<PathBuf>,
-}
-
-/// Makes sure that a tree is what it was when we made it last. Says what was done about it, if it was not.
-fn clean(site: &Site) -> std::io::Result<Option<String>> {
-    let tree = site.tree();
-    if !tree.is_dir() {
-        return Ok(None);
-    }
-    let compared = match Snapshot::load(&site.snapshot()) {
-        Some(known) => known.compare(&Snapshot::of(&tree)?),
-        None => Tree::Changed(PathBuf::from("something")),
-    };
-    let what = match compared {
-        Tree::Same => return Ok(None),
-        Tree::More(more) => {
-            for path in &more {
-                let path = tree.join(path);
-                if path.is_dir() && !path.is_symlink() {
-                    std::fs::remove_dir_all(path)?;
-                } else {
-                    std::fs::remove_file(path)?;
-                }
-            }
-            let first = more.first().map(|path| path.display().to_string()).unwrap_or_default();
-            format!("{first} was left in the lab's tree; it is removed")
-        }
-        Tree::Changed(path) => {
-            std::fs::remove_dir_all(&tree)?;
-            format!("{} was changed in the lab's tree, which is made anew", path.display())
-        }
-    };
-    pristine::remove_bound(&site.builds());
-    Ok(Some(what))
-}
-
 fn site_is_gone() -> Obstacle {
     Obstacle::Environment("the folder of the commit is gone".to_owned())
 }
 
-/// Whether a run says something about the program: it was neither ended from outside nor unable to start.
-fn is_result(run: &Run) -> bool {
-    !run.cells.iter().any(|cell| {
-        matches!(
-            &cell.outcome,
-            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } }
-        )
-    })
-}
-
 fn sanitizer_name(sanitizer: Sanitizer) -> String {
     format!("{sanitizer:?}").to_lowercase()
-}
-
-fn count(runs: &[Run], wall: Duration) -> Event {
-    let tally = |run: &Run| {
-        let (mut failed, mut passed, mut other) = (0, 0, 0);
-        for cell in &run.cells {
-            match cell.outcome {
-                _ if cell.case.is_pseudo() && run.cells.len() > 1 => {}
-                CellOutcome::Pass | CellOutcome::Measured => passed += 1,
-                CellOutcome::Fail { .. } => failed += 1,
-                _ => other += 1,
-            }
-        }
-        (failed, passed, other)
-    };
-    let (failed, passed, other) = runs.iter().map(tally).max().unwrap_or_default();
-    Event::Ran { passed, failed, other, wall }
 }
 
 /// A variant's name as a folder's.

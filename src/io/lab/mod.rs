@@ -8,6 +8,8 @@
 //! | what a build reads and does not say | `undeclared` |
 //! | whether what stands there is still what we made | `pristine` |
 //! | one run of a test, fresh processes after crashes | `trial` |
+//! | what goes in | `inputs` |
+//! | running it, and what that opens | `running` |
 //! | what is on record | `records` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
@@ -17,10 +19,15 @@
 pub mod answers;
 #[cfg(feature = "git")]
 pub mod campaign;
+pub mod event;
+#[cfg(feature = "git")]
+mod faulty;
+pub mod inputs;
 pub mod make;
 pub mod measure;
 mod pristine;
 pub mod records;
+mod running;
 pub mod site;
 pub mod sources;
 pub mod trial;

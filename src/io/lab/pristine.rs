@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::site::Site;
 use crate::io::hashes::{Hashes, sha256_of, write_atomically};
 
 /// How many build folders of one project are put aside for variants that may come again.
@@ -99,6 +100,42 @@ impl Snapshot {
         }
         if more.is_empty() { Tree::Same } else { Tree::More(more) }
     }
+}
+
+/// Makes sure that a tree is what it was when we made it last. Says what was done about it, if it was not.
+///
+/// # Errors
+/// If the tree cannot be looked at or mended.
+pub fn clean(site: &Site) -> std::io::Result<Option<String>> {
+    let tree = site.tree();
+    if !tree.is_dir() {
+        return Ok(None);
+    }
+    let compared = match Snapshot::load(&site.snapshot()) {
+        Some(known) => known.compare(&Snapshot::of(&tree)?),
+        None => Tree::Changed(PathBuf::from("something")),
+    };
+    let what = match compared {
+        Tree::Same => return Ok(None),
+        Tree::More(more) => {
+            for path in &more {
+                let path = tree.join(path);
+                if path.is_dir() && !path.is_symlink() {
+                    std::fs::remove_dir_all(path)?;
+                } else {
+                    std::fs::remove_file(path)?;
+                }
+            }
+            let first = more.first().map(|path| path.display().to_string()).unwrap_or_default();
+            format!("{first} was left in the lab's tree; it is removed")
+        }
+        Tree::Changed(path) => {
+            std::fs::remove_dir_all(&tree)?;
+            format!("{} was changed in the lab's tree, which is made anew", path.display())
+        }
+    };
+    remove_bound(&site.builds());
+    Ok(Some(what))
 }
 
 /// Notes that a build folder has something in it that came from this variant and that ninja does not know of.

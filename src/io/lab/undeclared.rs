@@ -15,7 +15,7 @@ use crate::io::reads::Reads;
 use crate::tree::Entry;
 use crate::verdict::Obstacle;
 
-use super::make::{describe, upstream_path};
+use super::inputs::{describe, upstream_path};
 use super::sources::Sources;
 
 /// The file in a build folder's notes.
