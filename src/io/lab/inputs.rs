@@ -17,6 +17,8 @@ use super::sources::Sources;
 pub struct Read {
     /// Files of the tree.
     pub tree: BTreeMap<UpstreamPath, Entry>,
+    /// Any other file of the tree may have been read, too: it could not be watched.
+    pub is_whole: bool,
     /// Files of ours by path relative to the repository, files of the machine by their full path, with
     /// their hashes.
     pub files: BTreeMap<String, String>,
@@ -66,13 +68,17 @@ impl Sort<'_> {
         } else if file.starts_with(self.build) {
             None
         } else {
-            let path = file.strip_prefix(self.root).ok()?;
-            Some((format!("ours {}", path.display()), hash(hashes, file)))
+            let name = match file.strip_prefix(self.root) {
+                Ok(path) => format!("ours {}", path.display()),
+                Err(_) => format!("machine {}", file.display()),
+            };
+            Some((name, hash(hashes, file)))
         }
     }
 }
 
-fn hash(hashes: &mut Hashes, file: &Path) -> String {
+/// The hash of a file, or why there is none.
+pub(super) fn hash(hashes: &mut Hashes, file: &Path) -> String {
     hashes.sha256(file).unwrap_or_else(|error| format!("cannot be read: {}", error.kind()))
 }
 
@@ -83,17 +89,20 @@ pub fn upstream_path(path: &Path) -> Option<UpstreamPath> {
     UpstreamPath::parse(path.as_os_str().as_bytes()).ok()
 }
 
-/// What of the tree a test opened while it ran: the files, and all that stands in folders that it may have
-/// listed. `None`: it is not known, so that everything counts.
+/// What of the tree mattered to a test while it ran: the files that it opened (true), and all that stands in
+/// folders that it may have listed (false). `None`: it is not known, so that everything may have mattered.
 #[must_use]
-pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, Entry> {
+pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, (Entry, bool)> {
     let counts = |path: &UpstreamPath| {
         let file = path.to_os_path();
-        reads.is_none_or(|reads| {
-            reads.files.contains(file) || file.parent().is_some_and(|folder| reads.folders.contains(folder))
-        })
+        let Some(reads) = reads else { return Some(false) };
+        if reads.files.contains(file) {
+            return Some(true);
+        }
+        file.parent().is_some_and(|folder| reads.folders.contains(folder)).then_some(false)
     };
-    sources.entries().filter(|(path, _)| counts(path)).map(|(path, entry)| (path.clone(), entry)).collect()
+    let counted = |(path, entry): (&UpstreamPath, Entry)| Some((path.clone(), (entry, counts(path)?)));
+    sources.entries().filter_map(counted).collect()
 }
 
 /// An entry as a text: `100644 <id>`; `-` for nothing.

@@ -13,12 +13,13 @@ use crate::io::hashes::{Hashes, sha256_of};
 use crate::io::loaded;
 use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::Watch;
+use crate::io::reads::{Reads, Watch};
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
 use crate::verdict::Obstacle;
 
-use super::inputs::{Read, Sort, describe};
+use super::inputs::{Read, Sort, describe, hash};
+use super::pristine;
 use super::site::Site;
 use super::sources::Sources;
 use super::undeclared;
@@ -166,7 +167,20 @@ impl<'a> Workshop<'a> {
             .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
         let words: Vec<String> = known.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
-        let options = cmake.map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
+        let mut options: BTreeMap<String, String> =
+            cmake.clone().map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
+        for (name, value) in cmake {
+            // Compilers, toolchain files: exchanged in place they are others.
+            let is_program =
+                name.ends_with("_COMPILER") || name.ends_with("_LAUNCHER") || name.ends_with("_LINKER");
+            if is_program || value.contains('/') {
+                for (index, file) in
+                    toolchain::named_files(value, &self.env, &mut self.hashes).iter().enumerate()
+                {
+                    options.insert(format!("cmake file {name} {index}"), file.clone());
+                }
+            }
+        }
         Ok(Steering { options, toolchain: words.join("; ") })
     }
 
@@ -204,7 +218,9 @@ impl<'a> Workshop<'a> {
                 .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
                 .collect();
             let root = self.root.clone();
-            for entry in walkdir::WalkDir::new(root.join(fixed)).into_iter().filter_map(Result::ok) {
+            for entry in
+                walkdir::WalkDir::new(root.join(fixed)).follow_links(true).into_iter().filter_map(Result::ok)
+            {
                 let Ok(file) = entry.path().strip_prefix(&root) else { continue };
                 if entry.file_type().is_file() && matcher.is_match(file) {
                     let hash = self.hashes.sha256(entry.path()).unwrap_or_else(|error| error.to_string());
@@ -242,7 +258,7 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
-        let (outcome, anew, watch) =
+        let (outcome, anew, reads) =
             self.build_watched(site, sources, &project, ours, steering, &[target.to_owned()])?;
         let built = match outcome {
             Outcome::Built(built) => built,
@@ -255,10 +271,13 @@ impl<'a> Workshop<'a> {
             sort.file(file, sources, &mut self.hashes, &mut read, true);
         }
         for file in known.configure.iter().filter(|file| file.is_file()) {
-            sort.file(file, sources, &mut self.hashes, &mut read, false);
+            sort.file(file, sources, &mut self.hashes, &mut read, true);
         }
         self.note_configure_inputs(&project, &known, site, sources)?;
-        read.tree.extend(undeclared::note(&project.notes(), watch, &read.tree, sources)?);
+        let opened = undeclared::note(&project.notes(), reads.as_ref(), &read.tree, sources)?;
+        read.tree.extend(opened.files);
+        read.is_whole = opened.is_whole;
+        note_files(&project, &read.files)?;
         let command = self.command(site, Some(&project.build), test);
         let program = command.first().map(PathBuf::from).unwrap_or_default();
         if program.starts_with(&project.build) && loaded::is_elf(&program) && !known.files.contains(&program)
@@ -291,19 +310,32 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         steering: &Steering,
         targets: &[String],
-    ) -> Result<(Outcome, Option<String>, Option<Watch>), MakeError> {
-        let anew = undeclared::differs(&project.notes(), sources);
-        if anew.is_some() {
-            std::fs::remove_dir_all(&project.build).map_err(|error| {
-                Obstacle::Environment(format!("cannot remove {}: {error}", project.build.display()))
-            })?;
+    ) -> Result<(Outcome, Option<String>, Option<Reads>), MakeError> {
+        let mut anew = undeclared::differs(&project.notes(), sources);
+        let was_there = pristine::choose(&project.build, &mut |folder| {
+            let at = Project { build: folder.to_owned(), ..project.clone() };
+            let now = self.configured_for(&at, sources, ours, steering);
+            at.configured_for().as_ref() == Some(&now)
+                && undeclared::differs(&at.notes(), sources).is_none()
+                && !pristine::is_bound_to_another(&at.notes(), sources.whole())
+                && !pristine::times_mislead(folder, &self.root, &mut self.hashes)
+        })
+        .map_err(|error| Obstacle::Environment(format!("{}: {error}", project.build.display())))?;
+        if was_there || project.build.exists() {
+            anew = None;
         }
         let now = self.configured_for(project, sources, ours, steering);
         let watch = Watch::start(&site.tree());
-        if let Some(failure) = project.configure(&now)? {
-            return Ok((Outcome::Failed(failure), anew, watch));
+        let outcome = match project.configure(&now)? {
+            Some(failure) => Outcome::Failed(failure),
+            None => project.build(targets)?,
+        };
+        let reads = watch.and_then(Watch::finish);
+        if reads.as_ref().is_some_and(|reads| !reads.written.is_empty()) {
+            // What the build left in the tree goes with what it left in its folder.
+            pristine::bind(&project.notes(), sources.whole());
         }
-        Ok((project.build(targets)?, anew, watch))
+        Ok((outcome, anew, reads))
     }
 
     fn inputs(&self, project: &Project<'_>, target: &str) -> Result<ninja::Inputs, MakeError> {
@@ -351,20 +383,20 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let (outcome, _, watch) = self.build_watched(site, sources, &project, None, &steering, targets)?;
+        let (outcome, _, reads) = self.build_watched(site, sources, &project, None, &steering, targets)?;
         if matches!(outcome, Outcome::Built(_)) {
             let tree = site.tree();
             let mut read = Read::default();
             for target in targets {
                 let known = self.inputs(&project, target)?;
                 let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
-                for file in known.files.iter().chain(&known.configure).filter(|file| file.starts_with(&tree))
-                {
-                    sort.file(file, sources, &mut self.hashes, &mut read, false);
+                for file in known.files.iter().chain(&known.configure).filter(|file| file.is_file()) {
+                    sort.file(file, sources, &mut self.hashes, &mut read, true);
                 }
                 self.note_configure_inputs(&project, &known, site, sources)?;
             }
-            undeclared::note(&project.notes(), watch, &read.tree, sources)?;
+            undeclared::note(&project.notes(), reads.as_ref(), &read.tree, sources)?;
+            note_files(&project, &read.files)?;
         }
         Ok((project.build.clone(), outcome))
     }
@@ -420,7 +452,10 @@ impl<'a> Workshop<'a> {
                 let entry = UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path));
                 files.entry(name).or_insert_with(|| describe(entry));
             } else if let Some(path) = name.strip_prefix("ours ") {
-                let hash = self.hashes.sha256(&self.root.join(path)).unwrap_or_default();
+                let hash = hash(&mut self.hashes, &self.root.join(path));
+                files.insert(name, hash);
+            } else if let Some(path) = name.strip_prefix("machine ") {
+                let hash = hash(&mut self.hashes, Path::new(path));
                 files.insert(name, hash);
             }
         }
@@ -449,6 +484,12 @@ pub fn target_of(test: &Test) -> Option<&str> {
         (None, Some(_)) => Some("all"),
         (None, None) => None,
     }
+}
+
+fn note_files(project: &Project<'_>, files: &BTreeMap<String, String>) -> Result<(), Obstacle> {
+    let notes = project.notes();
+    pristine::note_files(&notes, files)
+        .map_err(|error| Obstacle::Environment(format!("{}: {error}", notes.display())))
 }
 
 fn missing(missing: &Missing) -> Obstacle {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::UpstreamPath;
 use crate::io::hashes::write_atomically;
-use crate::io::reads::Watch;
+use crate::io::reads::Reads;
 use crate::tree::Entry;
 use crate::verdict::Obstacle;
 
@@ -50,6 +50,15 @@ pub fn differs(notes: &Path, sources: &Sources) -> Option<String> {
     changed.map(|(path, _)| format!("the build reads {path}, and neither CMake nor ninja knows"))
 }
 
+/// What a build has opened without saying so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// These files of the tree.
+    pub files: BTreeMap<UpstreamPath, Entry>,
+    /// And perhaps any other: it could not be watched.
+    pub is_whole: bool,
+}
+
 /// Notes what a build that went well has opened, besides what is known of it, and gives all that builds in
 /// this folder have opened so: it went into what was built.
 ///
@@ -57,13 +66,13 @@ pub fn differs(notes: &Path, sources: &Sources) -> Option<String> {
 /// If the note cannot be written.
 pub fn note(
     notes: &Path,
-    watch: Option<Watch>,
+    reads: Option<&Reads>,
     known: &BTreeMap<UpstreamPath, Entry>,
     sources: &Sources,
-) -> Result<BTreeMap<UpstreamPath, Entry>, Obstacle> {
+) -> Result<Opened, Obstacle> {
     let before = load(notes);
     let mut after = before.clone();
-    match watch.and_then(Watch::finish) {
+    match reads {
         Some(reads) => {
             let paths = reads.files.iter().filter_map(|file| upstream_path(file));
             for path in paths.filter(|path| !known.contains_key(path)) {
@@ -85,9 +94,7 @@ pub fn note(
             .and_then(|text| write_atomically(&file, &text))
             .map_err(|error| Obstacle::Environment(format!("{}: {error}", file.display())))?;
     }
-    if after.whole.is_some() {
-        return Ok(sources.entries().map(|(path, entry)| (path.clone(), entry)).collect());
-    }
     let paths = after.files.keys().filter_map(|path| UpstreamPath::parse(path.as_bytes()).ok());
-    Ok(paths.filter_map(|path| Some((path.clone(), sources.entry(&path)?))).collect())
+    let files = paths.filter_map(|path| Some((path.clone(), sources.entry(&path)?))).collect();
+    Ok(Opened { files, is_whole: after.whole.is_some() })
 }
