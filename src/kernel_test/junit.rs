@@ -323,6 +323,8 @@ mod tests {
             ("<!DOCTYPE x [<!ENTITY a \"b\">]><testsuites>&a;</testsuites>", "complete"),
             ("<html/>", "<html>"),
             ("ok\n", "complete"),
+            ("<testsuite name=\"s\" failures=\"1\"><testcase name=\"a\"/></testsuite>", "counts 1"),
+            ("<testsuite><error/><testcase name=\"a\"/></testsuite>", "outside of its cases"),
         ] {
             let run = read(xml, OK);
             assert_eq!(run.cells.len(), 1, "{xml}");

@@ -247,3 +247,58 @@ pub fn choose(build: &Path, fits: &mut dyn FnMut(&Path) -> bool) -> std::io::Res
     }
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("overlaid-pristine-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_tree_is_compared_file_by_file() {
+        let tree = folder("tree");
+        std::fs::create_dir_all(tree.join("a/.overlaid")).unwrap();
+        std::fs::write(tree.join("a/one"), "1").unwrap();
+        let known = Snapshot::of(&tree).unwrap();
+        assert_eq!(known.compare(&Snapshot::of(&tree).unwrap()), Tree::Same);
+        std::fs::create_dir_all(tree.join("b/c")).unwrap();
+        std::fs::write(tree.join("b/c/new"), "1").unwrap();
+        assert_eq!(known.compare(&Snapshot::of(&tree).unwrap()), Tree::More(vec!["b".into()]));
+        std::fs::write(tree.join("a/one"), "22").unwrap();
+        assert_eq!(known.compare(&Snapshot::of(&tree).unwrap()), Tree::Changed("a/one".into()));
+        std::fs::remove_dir_all(&tree).unwrap();
+    }
+
+    #[test]
+    fn a_build_folder_that_does_not_fit_is_put_aside_and_comes_back() {
+        let root = folder("choose");
+        let build = root.join("build");
+        let make = |what: &str| {
+            std::fs::create_dir_all(build.join(".overlaid")).unwrap();
+            std::fs::write(build.join(".overlaid/configured-for.json"), "").unwrap();
+            std::fs::write(build.join("what"), what).unwrap();
+        };
+        let is = |what: &str| {
+            let what = what.to_owned();
+            move |folder: &Path| std::fs::read_to_string(folder.join("what")).is_ok_and(|is| is == what)
+        };
+        make("one");
+        assert!(choose(&build, &mut is("one")).unwrap());
+        assert!(!choose(&build, &mut is("two")).unwrap());
+        assert!(!build.exists());
+        make("two");
+        assert!(!choose(&build, &mut is("one")).unwrap());
+        assert!(is("one")(&build));
+        for number in 0..9 {
+            assert!(!choose(&build, &mut |_| false).unwrap());
+            make(&number.to_string());
+        }
+        assert_eq!(std::fs::read_dir(root.join(".aside/build")).unwrap().count(), KEPT);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}

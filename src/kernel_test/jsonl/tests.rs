@@ -262,3 +262,33 @@ fn skips_and_errors_say_why() {
     assert_eq!(outcome(&run, r#"{"a":1}"#), &CellOutcome::Skip { why: "no bf16".into() });
     assert_eq!(outcome(&run, r#"{"a":2}"#), &fail(FailHow::Error { text: "unsupported head_dim".into() }));
 }
+
+#[test]
+fn a_result_behind_other_text_is_a_problem_whatever_its_first_key() {
+    for line in
+        [r#"running {"metric": "e", "case": {"n": 1}, "value": 1, "max": 2}"#, r#"x {"case": {"n": 1}}"#]
+    {
+        let run = parse(1, line.as_bytes(), Source::Stdout, Process { end: OK, millis: 1 });
+        assert_eq!(run.problems.len(), 1, "{line}");
+    }
+    let other = br#"compiled in {} "case" by case"#;
+    assert!(parse(1, other, Source::Stdout, Process { end: OK, millis: 1 }).problems.is_empty());
+}
+
+#[test]
+fn what_stands_in_the_file_and_on_standard_output_counts_once_each() {
+    let file = br#"{"case": {"n": 1}, "metric": "e", "value": 0, "max": 1}
+"#;
+    let stdout = br#"{"case": {"n": 1}, "metric": "e", "value": 0, "max": 1}
+{"case": {"n": 2}, "metric": "e", "value": 2, "max": 1}
+hello
+"#;
+    let run = parse_both(1, file, stdout, Process { end: OK, millis: 1 });
+    assert_eq!(outcome(&run, r#"{"n":1}"#), &PASS);
+    assert_eq!(outcome(&run, r#"{"n":2}"#), &fail(FailHow::WrongFigure));
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+    // Two results that disagree are none.
+    let other = br#"{"case": {"n": 1}, "metric": "e", "value": 3, "max": 1}"#;
+    let run = parse_both(1, file, other, Process { end: OK, millis: 1 });
+    assert!(matches!(outcome(&run, r#"{"n":1}"#), CellOutcome::Unknown { .. }), "{run:?}");
+}
