@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
+use crate::io::own_files::hide_from_git;
 use crate::io::tree::{self, Event, Options, Outcome};
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
 
@@ -100,7 +101,12 @@ pub(super) fn bring(
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    match outcome? {
+    let outcome = outcome?;
+    if place.tree.is_none() && !dry_run {
+        hide_from_git(&context.root)
+            .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
+    }
+    match outcome {
         Outcome::Unchanged(plan) => {
             report(&dir, wanted, &plan, Done::Nothing, command, ui);
             Ok(Answer::Yes)
@@ -178,13 +184,11 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
             format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
         }
         Done::Planned => {
-            format!("{} would change, {right} overlaid right already", plural(changed, "path", "paths"))
+            format!("{} would change", plural(changed, "path", "paths"))
         }
-        Done::Written => format!(
-            "{} changed, {} of overlays; {right} overlaid right already",
-            plural(changed, "path", "paths"),
-            of_overlays.len()
-        ),
+        Done::Written => {
+            format!("{} changed, {} of them by overlays", plural(changed, "path", "paths"), of_overlays.len())
+        }
     };
     ui.line(format_args!("{}: {summary}", dir.display()));
 }

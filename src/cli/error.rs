@@ -131,7 +131,10 @@ impl Failure {
         let others = &resolution.refused[1..];
         let mut failure = Self::new(FailureKind::NeedsPerson, for_terminal(first.to_string()));
         failure.causes = others.iter().map(|refusal| for_terminal(refusal.to_string())).collect();
-        Err(failure.with_hint(format!("look at it: overlaid status {}", first.overlay)))
+        Err(failure.with_hint(format!(
+            "if `overlaid status {}` says absorbed, upstream has it by now: remove the overlay. If not, mend the patch",
+            first.overlay
+        )))
     }
 
     /// The same failure with what to do.

@@ -77,3 +77,17 @@ impl OwnFiles for Disk {
         Ok(Some(Content { mode, bytes: std::fs::read(&path).map_err(io)?.into() }))
     }
 }
+
+/// Puts a `.gitignore` into the folder `.overlaid` of our repository, if that is there: what is in it is made, and nobody
+/// wants it in a commit. One that is there stays as it is.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn hide_from_git(root: &Path) -> std::io::Result<()> {
+    let folder = root.join(".overlaid");
+    let file = folder.join(".gitignore");
+    if folder.is_dir() && !file.exists() {
+        std::fs::write(file, "*\n")?;
+    }
+    Ok(())
+}

@@ -101,7 +101,12 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
     }
     if let Ours::Whole(Some(ours)) = &facts.ours {
         if base != pin && !facts.ahead && same(Some(ours), base) {
-            return Decided::new(State::Rollback, "it is what upstream had at the base");
+            let why = if Some(*ours) == base {
+                "it is what upstream had at the base"
+            } else {
+                "it is what upstream had at the base, comments aside"
+            };
+            return Decided::new(State::Rollback, why);
         }
         if facts.is_older {
             return Decided::new(State::Rollback, "it is what upstream had before the base");

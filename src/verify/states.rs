@@ -46,12 +46,12 @@ fn check_path(name: &str, path: &PathReport) -> Option<Finding> {
         State::Redundant => Finding::warning("redundant", describe("changes nothing"))
             .hint(format!("it can go: overlaid prove {name}")),
         State::Absorbed => Finding::warning("absorbed", describe("is in upstream by now"))
-            .hint(format!("see whether it can go: overlaid prove {name}")),
+            .hint("remove it from the manifest; its tests should pass without it"),
         State::Backport => Finding::warning("backport", describe("is a backport"))
             .hint("it can go when the pin moves past that commit"),
         State::Collides => Finding::error("collides", describe("collides with upstream's own file")),
         State::Rollback => Finding::error("rollback", describe("takes upstream back"))
-            .hint(format!("see what it undoes: overlaid status {name}")),
+            .hint("remove it, or derive it anew from the pin's content"),
         State::StaleConflict => Finding::error("stale", describe("is stale and does not fit"))
             .hint("merge it by hand on the pin's content, then set its base to the pin"),
         State::StaleClean if path.undoes.is_empty() => {
