@@ -13,6 +13,7 @@ use crate::io::lab::answers::Question;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
 use crate::io::lab::records::now;
+use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::verdicts::{self, Noted};
 use crate::io::workspace::Workspace;
 use crate::manifest::{Profile, Witness, edit};
@@ -284,7 +285,10 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) -> bool
     let mut new: Vec<&str> =
         needed.map(|decision| &decision.overlay).filter(|name| !is_noted(name)).map(Name::as_str).collect();
     // What was proven may not be what stands there by now.
-    let now = std::fs::read_to_string(workspace.root.join(&manifest.file)).unwrap_or_default();
+    let now = match Disk::new(&workspace.root).read(&manifest.file) {
+        Ok(Some(content)) => String::from_utf8_lossy(&content.bytes).into_owned(),
+        _ => String::new(),
+    };
     new.retain(|overlay| {
         let stands = now == *manifest.text || table_of(&now, overlay) == table_of(&manifest.text, overlay);
         if !stands {

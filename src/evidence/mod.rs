@@ -67,6 +67,7 @@ pub struct VariantNote {
 /// A record of either kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
+#[allow(clippy::large_enum_variant, reason = "a record is read or written at once, never kept in numbers")]
 pub enum Record {
     /// What was built from what.
     Build(BuildRecord),
