@@ -207,6 +207,15 @@ impl Project<'_> {
         written.map_err(|source| BuildError::Io { path: stamp, source })
     }
 
+    /// Why ninja cannot tell what is out of date: it compares times, and what was built last is newer than
+    /// now. Somebody has set the clock back.
+    #[must_use]
+    pub fn is_from_the_future(&self) -> Option<String> {
+        let built = std::fs::metadata(self.build.join(".ninja_log")).and_then(|data| data.modified()).ok()?;
+        let is_later = built > std::time::SystemTime::now() + Duration::from_secs(1);
+        is_later.then(|| "the clock was set back since the last build".to_owned())
+    }
+
     fn cmake(&self, log: &Path) -> Program {
         let mut args: Vec<OsString> = vec!["-S".into(), self.source.clone().into()];
         args.extend(["-B".into(), self.build.clone().into(), "-G".into(), "Ninja".into(), "-Wno-dev".into()]);

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::id::UpstreamPath;
 use crate::io::hashes::Hashes;
 use crate::io::reads::Reads;
-use crate::tree::Entry;
+use crate::tree::{Entry, Mode};
 
 use super::sources::Sources;
 
@@ -40,10 +40,13 @@ impl Sort<'_> {
     ) {
         // The lab is below the repository, and the build folder below the lab: the order matters.
         if let Ok(path) = file.strip_prefix(self.tree) {
-            if let Some(path) = upstream_path(path)
-                && let Some(entry) = sources.entry(&path)
+            self.tree_file(path, sources, read);
+            // Through a link of the tree, the file that was read stands elsewhere.
+            let real = file.canonicalize().ok();
+            if let Some(real) = real.as_deref().and_then(|real| real.strip_prefix(self.tree).ok())
+                && real != path
             {
-                read.tree.insert(path, entry);
+                self.tree_file(real, sources, read);
             }
         } else if file.starts_with(self.build) {
             // Made by the build itself.
@@ -51,6 +54,17 @@ impl Sort<'_> {
             read.files.insert(path.display().to_string(), hash(hashes, file));
         } else if with_machine {
             read.files.insert(file.display().to_string(), hash(hashes, file));
+        }
+    }
+
+    /// A file of the tree, and the links on the way to it.
+    fn tree_file(&self, file: &Path, sources: &Sources, read: &mut Read) {
+        let Some(path) = upstream_path(file) else { return };
+        let links = path.ancestors().filter_map(|ancestor| UpstreamPath::parse(ancestor).ok());
+        for path in links.chain([path.clone()]) {
+            if let Some(entry) = sources.entry(&path) {
+                read.tree.insert(path, entry);
+            }
         }
     }
 
@@ -72,7 +86,8 @@ impl Sort<'_> {
     }
 }
 
-fn hash(hashes: &mut Hashes, file: &Path) -> String {
+/// The hash of a file, or why there is none.
+pub(super) fn hash(hashes: &mut Hashes, file: &Path) -> String {
     hashes.sha256(file).unwrap_or_else(|error| format!("cannot be read: {}", error.kind()))
 }
 
@@ -87,13 +102,17 @@ pub fn upstream_path(path: &Path) -> Option<UpstreamPath> {
 /// listed. `None`: it is not known, so that everything counts.
 #[must_use]
 pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, Entry> {
-    let counts = |path: &UpstreamPath| {
+    let counts = |path: &UpstreamPath, entry: Entry| {
+        let Some(reads) = reads else { return true };
         let file = path.to_os_path();
-        reads.is_none_or(|reads| {
-            reads.files.contains(file) || file.parent().is_some_and(|folder| reads.folders.contains(folder))
-        })
+        let is_listed = || file.parent().is_some_and(|folder| reads.folders.contains(folder));
+        // That a link was followed is not seen, only what it leads to.
+        let may_be_followed =
+            || entry.mode == Mode::Symlink && !(reads.files.is_empty() && reads.folders.is_empty());
+        reads.files.contains(file) || is_listed() || may_be_followed()
     };
-    sources.entries().filter(|(path, _)| counts(path)).map(|(path, entry)| (path.clone(), entry)).collect()
+    let counted = sources.entries().filter(|(path, entry)| counts(path, *entry));
+    counted.map(|(path, entry)| (path.clone(), entry)).collect()
 }
 
 /// An entry as a text: `100644 <id>`; `-` for nothing.

@@ -13,7 +13,6 @@ use crate::io::hashes::{Hashes, sha256_of};
 use crate::io::loaded;
 use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::Watch;
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
 use crate::verdict::Obstacle;
@@ -21,7 +20,7 @@ use crate::verdict::Obstacle;
 use super::inputs::{Read, Sort, describe};
 use super::site::Site;
 use super::sources::Sources;
-use super::undeclared;
+use super::undeclared::{self, Watches};
 
 /// Tools and options: what makes a build of a test another one with the same files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -145,7 +144,7 @@ impl<'a> Workshop<'a> {
         }
         if let Some(project) = &test.project {
             options.insert("project".to_owned(), project.value.display().to_string());
-            options.insert("project files".to_owned(), self.project_names(&project.value));
+            options.insert(PROJECT_FILES.to_owned(), self.project_names(&project.value));
         }
         // A program that no build makes.
         if let Some(program) = test.command.first().filter(|program| !program.contains('{')) {
@@ -242,7 +241,7 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
-        let (outcome, anew, watch) =
+        let (outcome, anew, watches) =
             self.build_watched(site, sources, &project, ours, steering, &[target.to_owned()])?;
         let built = match outcome {
             Outcome::Built(built) => built,
@@ -258,7 +257,7 @@ impl<'a> Workshop<'a> {
             sort.file(file, sources, &mut self.hashes, &mut read, false);
         }
         self.note_configure_inputs(&project, &known, site, sources)?;
-        read.tree.extend(undeclared::note(&project.notes(), watch, &read.tree, sources)?);
+        undeclared::note(&project.notes(), watches, &mut read, sources, &self.root, &mut self.hashes)?;
         let command = self.command(site, Some(&project.build), test);
         let program = command.first().map(PathBuf::from).unwrap_or_default();
         if program.starts_with(&project.build) && loaded::is_elf(&program) && !known.files.contains(&program)
@@ -291,19 +290,21 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         steering: &Steering,
         targets: &[String],
-    ) -> Result<(Outcome, Option<String>, Option<Watch>), MakeError> {
-        let anew = undeclared::differs(&project.notes(), sources);
+    ) -> Result<(Outcome, Option<String>, Watches), MakeError> {
+        let anew = undeclared::differs(&project.notes(), sources, &self.root, &mut self.hashes);
+        let anew = anew.or_else(|| project.is_from_the_future());
         if anew.is_some() {
             std::fs::remove_dir_all(&project.build).map_err(|error| {
                 Obstacle::Environment(format!("cannot remove {}: {error}", project.build.display()))
             })?;
         }
         let now = self.configured_for(project, sources, ours, steering);
-        let watch = Watch::start(&site.tree());
+        let folder = ours.map(|ours| self.root.join(ours));
+        let watches = Watches::start(&site.tree(), folder.as_deref());
         if let Some(failure) = project.configure(&now)? {
-            return Ok((Outcome::Failed(failure), anew, watch));
+            return Ok((Outcome::Failed(failure), anew, watches));
         }
-        Ok((project.build(targets)?, anew, watch))
+        Ok((project.build(targets)?, anew, watches))
     }
 
     fn inputs(&self, project: &Project<'_>, target: &str) -> Result<ninja::Inputs, MakeError> {
@@ -351,7 +352,7 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let (outcome, _, watch) = self.build_watched(site, sources, &project, None, &steering, targets)?;
+        let (outcome, _, watches) = self.build_watched(site, sources, &project, None, &steering, targets)?;
         if matches!(outcome, Outcome::Built(_)) {
             let tree = site.tree();
             let mut read = Read::default();
@@ -364,7 +365,7 @@ impl<'a> Workshop<'a> {
                 }
                 self.note_configure_inputs(&project, &known, site, sources)?;
             }
-            undeclared::note(&project.notes(), watch, &read.tree, sources)?;
+            undeclared::note(&project.notes(), watches, &mut read, sources, &self.root, &mut self.hashes)?;
         }
         Ok((project.build.clone(), outcome))
     }
@@ -440,6 +441,9 @@ impl<'a> Workshop<'a> {
         test.command.iter().map(|part| replace(part, &places)).collect()
     }
 }
+
+/// The option that stands for the names of a project's files.
+pub(super) const PROJECT_FILES: &str = "project files";
 
 /// What is built for a test: its target, or all of its project.
 #[must_use]

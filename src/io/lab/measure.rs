@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::evidence::result::PROTOCOL;
 use crate::evidence::{
@@ -24,7 +24,7 @@ use crate::verdict::{Obstacle, Ran, State};
 
 use super::event::Event;
 use super::inputs::{Read, describe};
-use super::make::{Made, MakeError, Steering, Workshop, target_of};
+use super::make::{Made, MakeError, PROJECT_FILES, Steering, Workshop, target_of};
 use super::records::{self, Builds, Results, Used};
 use super::running::Folders;
 use super::site::Site;
@@ -139,8 +139,8 @@ impl<'a> Lab<'a> {
             files.extend(of_machine.map(|(file, hash)| (file.clone(), hash.clone())));
         }
         if let Some((name, result)) = &record.result {
-            let of_tree = |file: &str| file.starts_with(TREE) || file == NAMES;
-            let ours = result.inputs.files.iter().filter(|(file, _)| !of_tree(file));
+            let is_file = |file: &str| !file.starts_with(TREE) && file != NAMES && file != PROJECT_NAMES;
+            let ours = result.inputs.files.iter().filter(|(file, _)| is_file(file));
             files.extend(ours.map(|(file, hash)| (file.clone(), hash.clone())));
             self.used.records.insert(name.clone());
         }
@@ -276,6 +276,9 @@ impl<'a> Lab<'a> {
             for file in record.inputs.files.keys().filter(|file| !inputs.files.contains_key(*file)) {
                 let entry = match file.strip_prefix(TREE) {
                     _ if file == NAMES => subject.sources.names().to_owned(),
+                    _ if file == PROJECT_NAMES => {
+                        plan.steering.options.get(PROJECT_FILES).cloned().unwrap_or_default()
+                    }
                     Some(path) => {
                         let path = UpstreamPath::parse(path);
                         describe(path.ok().and_then(|path| subject.sources.entry(&path)))
@@ -487,6 +490,8 @@ impl<'a> Lab<'a> {
         }
         events(Event::Flipping { variant: subject.label.clone(), changes: subject.sources.changes.len() });
         open.now = None;
+        // Times of files are coarse. What is written now must be newer than what was built just before.
+        std::thread::sleep(Duration::from_millis(10));
         let wanted = subject.sources.wanted(&self.name);
         // The tree is nobody's but ours: what stands in the way was left by a test, and a copy is kept.
         let options = tree::Options { force: true, ..tree::Options::default() };
@@ -518,6 +523,9 @@ pub(super) const TREE: &str = "tree: ";
 
 /// A run that may have looked for files by name depends on all names of the tree.
 pub(super) const NAMES: &str = "names of the tree";
+
+/// A run that has listed a folder of its project depends on the names in it.
+pub(super) const PROJECT_NAMES: &str = "names of the project";
 
 /// How variables start by which users steer libraries and drivers.
 const STEER_RUNS: [&str; 11] =

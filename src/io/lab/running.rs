@@ -18,8 +18,9 @@ use crate::verdict::Obstacle;
 
 use super::event::Event;
 use super::inputs::{describe, opened};
+use super::make::PROJECT_FILES;
 use super::make::{MakeError, Ready, Workshop};
-use super::measure::{Lab, NAMES, PROGRAM, Plan, Subject, TREE};
+use super::measure::{Lab, NAMES, PROGRAM, PROJECT_NAMES, Plan, Subject, TREE};
 use super::records;
 use super::trial::Trial;
 
@@ -70,6 +71,7 @@ impl Lab<'_> {
             command: command.join(" "),
             times: seeds.len(),
         });
+        let may_look = may_look_for_files(test, ready, &folders.tree);
         let started = Instant::now();
         let before = record.runs.len();
         for &seed in seeds {
@@ -94,14 +96,14 @@ impl Lab<'_> {
             for (path, entry) in opened(reads.as_ref(), &subject.sources) {
                 record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
             }
-            let program = ready.command.first().map(Path::new);
-            let is_built =
-                program.zip(ready.build.as_ref()).is_some_and(|(file, build)| file.starts_with(build));
-            if reads.is_none() || !is_built {
-                // A script may look whether a file is there without opening it.
+            let is_opened =
+                reads.as_ref().is_none_or(|reads| !reads.files.is_empty() || !reads.folders.is_empty());
+            if may_look || is_opened {
+                // It may look whether a file is there without opening it.
                 record.inputs.files.insert(NAMES.to_owned(), subject.sources.names().to_owned());
             }
-            self.note_other_reads(&mut record.inputs, in_build, in_project);
+            let project_names = plan.steering.options.get(PROJECT_FILES);
+            self.note_other_reads(&mut record.inputs, in_build, in_project, project_names);
             if reads.is_some_and(|reads| !reads.written.is_empty()) {
                 let text = format!("test `{}` writes into the tree, which is made anew", test.name.value);
                 (self.events)(Event::Warning(text));
@@ -135,6 +137,7 @@ impl Lab<'_> {
         inputs: &mut RunInputs,
         in_build: Option<(PathBuf, Option<Reads>)>,
         in_project: Option<(PathBuf, Option<Reads>)>,
+        project_names: Option<&String>,
     ) {
         let Workshop { hashes, root, .. } = &mut self.workshop;
         let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
@@ -148,6 +151,10 @@ impl Lab<'_> {
         }
         let Some((folder, reads)) = &in_project else { return };
         let Ok(project) = folder.strip_prefix(&*root) else { return };
+        if reads.as_ref().is_none_or(|reads| !reads.folders.is_empty()) {
+            let names = project_names.cloned().unwrap_or_default();
+            inputs.files.insert(PROJECT_NAMES.to_owned(), names);
+        }
         let files: Vec<PathBuf> = match reads {
             Some(reads) => reads.files.iter().map(|file| project.join(file)).collect(),
             // It is not known: all of it counts.
@@ -230,6 +237,21 @@ impl Lab<'_> {
         }
         Ok(env)
     }
+}
+
+/// Whether a test could look for files of the tree without opening any: it is a script, or it is told where the
+/// tree is, or knows it from when it was built.
+fn may_look_for_files(test: &Test, ready: &Ready, tree: &Path) -> bool {
+    let program = ready.command.first().map(Path::new);
+    let is_built = program.zip(ready.build.as_ref()).is_some_and(|(file, build)| file.starts_with(build));
+    if !is_built || test.command.iter().any(|part| part.contains("{tree}")) {
+        return true;
+    }
+    let tree = tree.as_os_str().as_encoded_bytes();
+    program
+        .into_iter()
+        .chain(ready.artifacts.iter().map(PathBuf::as_path))
+        .any(|file| loaded::mentions(file, &[tree, b"OVERLAID_TREE"]))
 }
 
 /// Whether a run says something about the program: it was neither ended from outside nor unable to start.
