@@ -152,34 +152,59 @@ fn merge_text(
         let _ = git2::Version::get();
         let _ = git2::Oid::hash_object(git2::ObjectType::Blob, b"");
     });
-    let run = |labels: Labels<'_>| {
-        let mut options = git2::MergeFileOptions::new();
-        options
-            .simplify_alnum(true)
-            .style_diff3(style == Style::Diff3)
-            .style_zdiff3(style == Style::Zdiff3)
-            .ancestor_label(without_nul(labels.base))
-            .our_label(without_nul(labels.ours))
-            .their_label(without_nul(labels.theirs));
-        let (mut b, mut o, mut t) =
-            (git2::MergeFileInput::new(), git2::MergeFileInput::new(), git2::MergeFileInput::new());
-        git2::merge_file(b.content(base), o.content(ours), t.content(theirs), Some(&mut options))
-    };
-    let merged = run(labels)?;
-    let places = if merged.is_automergeable() {
-        0
-    } else {
-        // A label that no text has tells markers from lines that look like them.
-        let label = "\u{1}conflict\u{1}";
-        let marked = run(Labels { base: label, ours: label, theirs: label })?;
-        let needle = format!("<<<<<<< {label}");
-        bstr::ByteSlice::find_iter(marked.content(), needle.as_bytes()).count().max(1)
-    };
-    Ok(Text { bytes: merged.content().to_vec(), places })
+    // Markers longer than any line could hold by itself can be told from lines of the texts.
+    let size = [base, ours, theirs].iter().map(|side| longest_marker(side)).max().unwrap_or(0).max(7) + 1;
+    let marker_size = u16::try_from(size).map_err(|_| {
+        git2::Error::from_str("the text has lines that look like conflict markers, and are too long")
+    })?;
+    let mut options = git2::MergeFileOptions::new();
+    options
+        .simplify_alnum(true)
+        .style_diff3(style == Style::Diff3)
+        .style_zdiff3(style == Style::Zdiff3)
+        .marker_size(marker_size);
+    let (mut b, mut o, mut t) =
+        (git2::MergeFileInput::new(), git2::MergeFileInput::new(), git2::MergeFileInput::new());
+    let merged = git2::merge_file(b.content(base), o.content(ours), t.content(theirs), Some(&mut options))?;
+    if merged.is_automergeable() {
+        return Ok(Text { bytes: merged.content().to_vec(), places: 0 });
+    }
+    Ok(with_usual_markers(merged.content(), size, labels))
 }
 
-fn without_nul(label: &str) -> String {
-    label.replace('\0', "")
+/// The length of the longest run of a marker's character at the start of a line.
+fn longest_marker(text: &[u8]) -> usize {
+    let run = |line: &[u8]| match line.first() {
+        Some(first @ (b'<' | b'|' | b'=' | b'>')) => line.iter().take_while(|byte| *byte == first).count(),
+        _ => 0,
+    };
+    text.split(|&b| b == b'\n').map(run).max().unwrap_or(0)
+}
+
+/// Markers of seven characters with labels, as git writes them. (libgit2 leaves out the label of an empty side.)
+fn with_usual_markers(marked: &[u8], size: usize, labels: Labels<'_>) -> Text {
+    let mut text = Text { bytes: Vec::with_capacity(marked.len()), places: 0 };
+    for line in marked.split_inclusive(|&b| b == b'\n') {
+        let is_marker = line.len() >= size && line[..size].iter().all(|byte| *byte == line[0]);
+        let label = match line.first() {
+            Some(b'<') if is_marker => labels.ours,
+            Some(b'|') if is_marker => labels.base,
+            Some(b'>') if is_marker => labels.theirs,
+            Some(b'=') if is_marker => "",
+            _ => {
+                text.bytes.extend_from_slice(line);
+                continue;
+            }
+        };
+        text.places += usize::from(line[0] == b'<');
+        text.bytes.extend_from_slice(&line[..7]);
+        if !label.is_empty() {
+            text.bytes.push(b' ');
+            text.bytes.extend_from_slice(label.as_bytes());
+        }
+        text.bytes.extend_from_slice(if line.ends_with(b"\r\n") { b"\r\n" } else { b"\n" });
+    }
+    text
 }
 
 #[cfg(test)]

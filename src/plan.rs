@@ -85,10 +85,10 @@ impl Wanted {
         start.push(1);
         let Ok(start) = UpstreamPath::parse(&start) else { return None };
         let inside = |path: &UpstreamPath| path.as_bytes().starts_with(&prefix);
-        let changed = self.changes.range(&start..).take_while(|(path, _)| inside(path));
-        let changed = changed.filter(|(_, change)| change.is_some()).map(|(path, _)| path).next();
-        let listed = self.listing.range(&start..).map(|(path, _)| path).take_while(|path| inside(path));
-        let listed = listed.filter(|path| !matches!(self.changes.get(path), Some(None))).next();
+        let mut changed = self.changes.range(&start..).take_while(|(path, _)| inside(path));
+        let changed = changed.find(|(_, change)| change.is_some()).map(|(path, _)| path);
+        let mut listed = self.listing.range(&start..).map(|(path, _)| path).take_while(|path| inside(path));
+        let listed = listed.find(|path| !matches!(self.changes.get(path), Some(None)));
         changed.into_iter().chain(listed).min().cloned()
     }
 }

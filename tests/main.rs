@@ -1,6 +1,10 @@
 //! All integration tests, in one binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests touch the world")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "tests touch files and say what they skip"
+)]
 
 #[allow(dead_code)]
 mod support;

@@ -292,7 +292,7 @@ fn git_variables_of_the_caller_change_nothing() {
 fn an_older_version_under_a_comment_is_a_rollback_and_a_newer_one_a_backport() {
     let (upstream, commits) = kernel();
     let commented = format!("// held back\n{V1}");
-    assert_eq!(judge(&commented, 1, 2), row("rollback", &[DEEPER], &[WIDER]));
+    assert_eq!(judge(&commented, 1, 2), row("rollback", &[WIDER, DEEPER], &[]));
     let newer = format!("// ahead\n{}", V1.replace("width = 1", "width = 2"));
     let project = Project::on(&upstream, &commits[0], &format!("branch = \"main\"\n{}", files(&commits[0])));
     project.write("overlays/up/src/kernel.cu", newer);
@@ -371,4 +371,23 @@ fn a_file_in_a_submodule_is_unknown_and_is_not_written() {
     assert_eq!(status(&project)["state"], "unknown");
     let run = project.run(&["apply"]).expect(3);
     assert!(run.stderr.contains("lies in the submodule third"), "{}", run.stderr);
+}
+
+#[test]
+fn a_patch_stands_on_what_it_needs() {
+    let (upstream, commits) = kernel();
+    let tables = format!(
+        "{}\n[[overlay]]\nname = \"on-top\"\nbase = \"{}\"\npatch = \"on-top.patch\"\nneeds = [\"ours\"]\n",
+        files(&commits[0]),
+        commits[0]
+    );
+    let project = Project::on(&upstream, &commits[0], &tables);
+    project.write("overlays/up/src/kernel.cu", "int ours;\nint more;\n");
+    project.write(
+        "overlays/up/on-top.patch",
+        "--- a/src/kernel.cu\n+++ b/src/kernel.cu\n@@ -1,2 +1,2 @@\n int ours;\n-int more;\n+int most;\n",
+    );
+    let document = project.run(&["status", "--json"]).expect(0).json();
+    assert_eq!(document["overlays"][1]["state"], "fresh");
+    project.run(&["verify"]).expect(0);
 }

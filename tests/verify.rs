@@ -324,3 +324,50 @@ fn each_code_is_documented() {
     }
     assert!(codes > 20, "{codes}");
 }
+
+#[test]
+fn overlays_that_do_not_fit_are_found_before_there_is_a_tree() {
+    let (upstream, [first, _]) = kernel();
+    let patch = |from: &str, to: &str| {
+        format!(
+            "--- a/src/kernel.cu\n+++ b/src/kernel.cu\n@@ -1,2 +1,2 @@\n-{from}\n+{to}\n int height = 1;\n"
+        )
+    };
+    let overlay = |name: &str| {
+        format!("\n[[overlay]]\nname = \"{name}\"\nbase = \"{first}\"\npatch = \"{name}.patch\"\n")
+    };
+    let project = Project::on(&upstream, &first, &(overlay("a") + &overlay("b")));
+    project.write("overlays/up/a.patch", patch("int width = 1;", "int width = 3;"));
+    project.write("overlays/up/b.patch", patch("int width = 1;", "int width = 4;"));
+    assert_eq!(verify(&project), ["error does-not-fit - -"]);
+    // A file where upstream has a folder.
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\nfiles = [\"src\"]\n");
+    let project = Project::on(&upstream, &first, &table);
+    project.write("overlays/up/src", "int ours;\n");
+    assert_eq!(verify(&project), ["error does-not-fit - -"]);
+    project.run(&["apply"]).expect(2);
+}
+
+#[test]
+fn links_do_not_lead_out_of_the_tree_or_of_the_repository() {
+    let (upstream, [first, _]) = kernel();
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\nfiles = [\"src/link\"]\n");
+    for (target, leads_out) in
+        [("/etc/passwd", true), ("../../x", true), ("../docs/a.md", false), ("kernel.cu", false)]
+    {
+        let project = Project::on(&upstream, &first, &table);
+        std::fs::create_dir_all(project.path().join("overlays/up/src")).unwrap();
+        std::os::unix::fs::symlink(target, project.path().join("overlays/up/src/link")).unwrap();
+        let found = verify(&project).contains(&"error link-leads-out - -".to_owned());
+        assert_eq!(found, leads_out, "{target}");
+        assert_eq!(project.run(&["apply"]).code, if leads_out { 2 } else { 0 });
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let project = Project::on(&upstream, &first, "tree = \"out/tree\"\n");
+    std::os::unix::fs::symlink(outside.path(), project.path().join("out")).unwrap();
+    project.run(&["apply"]).expect(2);
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    // Named by the person who types, it is meant.
+    let named = outside.path().join("tree");
+    project.run(&["apply", "--tree", named.to_str().unwrap()]).expect(0);
+}

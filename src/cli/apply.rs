@@ -13,7 +13,7 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 
 /// Make the tree the pin with the overlays on it
 ///
-/// Writes the pinned commit into a folder, .overlaid/<upstream> or the manifest's `tree`, and puts the overlays
+/// Writes the pinned commit into a folder, .overlaid/UPSTREAM or the manifest's `tree`, and puts the overlays
 /// that are on there. A second run changes nothing, not even a time stamp. An overlay that was removed from the
 /// manifest goes from the tree: upstream's bytes come back.
 ///
@@ -95,7 +95,7 @@ pub(super) fn bring(
 ) -> Result<Answer, Failure> {
     let dir = match &place.tree {
         Some(dir) => dir.clone(),
-        None => context.root.join(workspace.manifest.tree_folder()),
+        None => context.tree(workspace)?,
     };
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));

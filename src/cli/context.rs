@@ -130,6 +130,24 @@ impl Context {
         }
     }
 
+    /// The folder of the tree. A link on the way to it must not lead out of the repository: what a manifest says is
+    /// written within it.
+    ///
+    /// # Errors
+    /// If one does.
+    pub fn tree(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {
+        let tree = self.root.join(workspace.manifest.tree_folder());
+        let real = |path: &Path| path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+        match (self.root.canonicalize().ok(), real(&tree)) {
+            (Some(root), Some(real)) if !real.starts_with(&root) => {
+                let message = format!("a link leads from `{}` out of the repository", tree.display());
+                Err(Failure::input(message)
+                    .with_hint(format!("if that is meant, name the folder: --tree {}", real.display())))
+            }
+            _ => Ok(tree),
+        }
+    }
+
     /// The features that are on: those of the profile and those of `--features`.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub use ui::{Tone, Ui};
 /// Carry changes on top of pinned upstream repositories: apply them, check them, and find out with proof
 /// which of them can go.
 ///
-/// A manifest, manifests/<upstream>.toml, names a pinned commit of an upstream repository and the overlays
+/// A manifest, manifests/UPSTREAM.toml, names a pinned commit of an upstream repository and the overlays
 /// that are carried on it. Start with `overlaid status`.
 ///
 /// Exit codes: 0 done, the answer is yes. 1 done, the answer is no. 2 arguments or manifest are not right.

@@ -98,7 +98,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
     let upstream = &workspace.manifest.upstream;
     let tip = upstream.branch.as_ref().and_then(|branch| store.resolve(&branch.value).ok().flatten());
-    inspect(loaded, upstream.pin.value, tip, store)
+    inspect(loaded, &workspace.overlays, upstream.pin.value, tip, store)
 }
 
 fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
@@ -243,7 +243,10 @@ fn describe_activity(loaded: &Loaded, features: &BTreeSet<crate::id::Name>, chos
 fn explain(loaded: &Loaded, report: &OverlayReport, ui: &mut Ui) {
     let heading = Tone::Strong.paint(&report.name);
     match &loaded.overlay.reason {
-        Some(reason) => ui.line(format_args!("{heading}: {}", for_terminal(&reason.value))),
+        Some(reason) => {
+            let words: Vec<&str> = reason.value.split_whitespace().collect();
+            ui.line(format_args!("{heading}: {}", for_terminal(words.join(" "))));
+        }
         None => ui.line(heading),
     }
     if let Some(why) = &report.why {

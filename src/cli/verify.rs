@@ -14,6 +14,7 @@ use crate::io::workspace::Workspace;
 use crate::lex::{Comparison, Delta};
 use crate::manifest::{Kind, pattern};
 use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
+use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
 use crate::tree::Content;
 use crate::verify::tree::{self as tree_check, TreeDifference};
@@ -152,8 +153,8 @@ impl Checked<'_> {
     }
 
     fn exists(&self) -> impl Fn(&Path) -> bool {
-        let disk = Disk::new(&self.workspace.root);
-        move |file| disk.read(file).is_ok_and(|content| content.is_some())
+        let root = self.workspace.root.clone();
+        move |file| root.join(file).exists()
     }
 
     /// Claim, links, and what stands in the overlay's files.
@@ -245,11 +246,23 @@ impl Checked<'_> {
 /// The tree on disk.
 impl Checked<'_> {
     fn check_tree(&self, args: &Args, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
-        let folder = self.workspace.manifest.tree_folder();
-        let dir = args.tree.clone().unwrap_or_else(|| self.workspace.root.join(&folder));
+        let dir = match &args.tree {
+            Some(dir) => dir.clone(),
+            None => self.context.tree(self.workspace)?,
+        };
         if !self.workspace.problems.is_empty() {
             // What the overlays make of the tree cannot be told before these are mended.
             return Ok(Vec::new());
+        }
+        let mut wanted_trees = Vec::new();
+        for features in self.feature_sets()? {
+            match wanted(self.workspace, &features, self.store) {
+                Ok(wanted) => wanted_trees.push(wanted),
+                Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
+                    return Ok(vec![Finding::error("does-not-fit", failure.message)]);
+                }
+                Err(failure) => return Err(failure),
+            }
         }
         if !dir.is_dir() {
             let message = format!("the tree is not there: `{}`", dir.display());
@@ -257,32 +270,9 @@ impl Checked<'_> {
             return Ok(vec![Finding::new(severity, "tree-absent", message).hint("make it: overlaid apply")]);
         }
         ui.progress(format!("reading {}", dir.display()));
-        let findings = self.compare_tree(&dir);
+        let findings = compare_tree(&dir, &wanted_trees);
         ui.end_progress();
         findings
-    }
-
-    fn compare_tree(&self, dir: &Path) -> Result<Vec<Finding>, Failure> {
-        let mut best: Option<Vec<Finding>> = None;
-        for features in self.feature_sets()? {
-            let (wanted, resolution) = match wanted(self.workspace, &features, self.store) {
-                Ok(wanted) => wanted,
-                Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
-                    return Ok(vec![Finding::error("does-not-fit", failure.message)]);
-                }
-                Err(failure) => return Err(failure),
-            };
-            let differences = tree::compare(dir, &wanted).map_err(Failure::from)?;
-            let findings: Vec<Finding> =
-                differences.iter().map(|difference| describe_difference(difference, &resolution)).collect();
-            if findings.is_empty() {
-                return Ok(findings);
-            }
-            if best.as_ref().is_none_or(|best| findings.len() < best.len()) {
-                best = Some(findings);
-            }
-        }
-        Ok(best.unwrap_or_default())
     }
 
     /// The chosen features; if none were chosen, those of each profile: the tree may have been made for any.
@@ -294,6 +284,23 @@ impl Checked<'_> {
         }
         workspace.manifest.profiles.iter().map(|profile| context.features(workspace, Some(profile))).collect()
     }
+}
+
+/// The differences to the tree that is the nearest.
+fn compare_tree(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Result<Vec<Finding>, Failure> {
+    let mut best: Option<Vec<Finding>> = None;
+    for (wanted, resolution) in wanted_trees {
+        let differences = tree::compare(dir, wanted).map_err(Failure::from)?;
+        let findings: Vec<Finding> =
+            differences.iter().map(|difference| describe_difference(difference, resolution)).collect();
+        if findings.is_empty() {
+            return Ok(findings);
+        }
+        if best.as_ref().is_none_or(|best| findings.len() < best.len()) {
+            best = Some(findings);
+        }
+    }
+    Ok(best.unwrap_or_default())
 }
 
 fn describe_difference(difference: &tree::Difference, resolution: &Resolution) -> Finding {

@@ -36,6 +36,15 @@ pub fn wanted(
         owners: resolution.by.clone(),
         changes,
     };
+    if let Some((path, other)) = wanted.overlap() {
+        let message = format!(
+            "overlay `{}` wants a file at {path}, and {other} is there, too: one of them would have to be a folder",
+            wanted.owners_of(path)
+        );
+        return Err(
+            Failure::input(message).with_hint("move one of them, or delete the other with an overlay")
+        );
+    }
     Ok((wanted, resolution))
 }
 

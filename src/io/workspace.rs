@@ -4,7 +4,7 @@
 //! [`Workspace::problems`], which `verify` shows as findings and all other commands refuse.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::own_files::{Disk, OwnFiles};
 
@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::id::{BlobId, UpstreamPath};
 use crate::manifest::{self, Kind, Located, Manifest, Overlay, Witness, pattern};
 use crate::overlay::{self, Loaded, OwnFile, diff};
-use crate::tree::Content;
+use crate::tree::{Content, Mode};
 /// A manifest with its overlay files.
 #[derive(Debug)]
 pub struct Workspace {
@@ -208,9 +208,17 @@ impl Loader<'_> {
                     continue;
                 }
             };
+            let inside = file.clone();
             let file = self.folder.join(&file);
             // Listed a moment ago; gone since: then it is not an overlay file any more.
             let Some(content) = self.files.read(&file)? else { continue };
+            if content.mode == Mode::Symlink && leads_out(&inside, &content.bytes) {
+                let message = format!("`{}` is a link that leads out of the tree", file.display());
+                let diagnostic =
+                    problem(self.manifest, "link-leads-out", message, glob.span.clone(), "matched here");
+                self.problems
+                    .push(diagnostic.hint("put the file itself there, or a relative link within the tree"));
+            }
             loaded.own.push(OwnFile { file, id: BlobId::of(&content.bytes) });
             loaded.files.insert(path, content);
         }
@@ -264,6 +272,21 @@ impl Loader<'_> {
             }
         }
     }
+}
+
+/// Whether a link at a path of the tree has a target outside of the tree.
+fn leads_out(path: &Path, target: &[u8]) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let mut depth = path.components().count().saturating_sub(1);
+    for component in Path::new(std::ffi::OsStr::from_bytes(target)).components() {
+        match component {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return true,
+        }
+    }
+    false
 }
 
 fn describe_clash(manifest: &Manifest, clash: &overlay::Clash<'_>) -> Diagnostic {

@@ -11,8 +11,20 @@ use super::{AlsoPinned, Located, Locations, Remote, Submodule, UpstreamTable};
 use crate::diagnostic::{Diagnostic, quoted};
 
 /// Reads `[upstream]`. The remotes are returned even if the rest of the table is wrong.
+/// The folder below `.overlaid` in which variants are built.
+const RESERVED: &str = "lab";
+
 pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> (Option<UpstreamTable>, Vec<Remote>) {
     let name = table.need("name", &NAME, problems);
+    if let Some(name) = name.as_ref().filter(|name| name.as_str() == RESERVED) {
+        let place = problems.place(name.span.clone(), "reserved");
+        problems.report(
+            Diagnostic::error("bad-name", format!("an upstream cannot be called `{RESERVED}`"))
+                .at(place)
+                .note("variants are built in the folder of that name")
+                .hint("give it another name"),
+        );
+    }
     let url = table.need("url", &URL, problems);
     let pin = table.need("pin", &COMMIT, problems);
     let branch = table.one("branch", &BRANCH, problems);

@@ -16,19 +16,20 @@ use super::history::{Histories, PathHistory, Wanted};
 use super::state::{Facts, Ours, decide};
 use super::{Blobs, Note, OverlayReport, PathReport, State, rename, undo};
 
-/// Looks at overlays, each on its own on the pin.
+/// Looks at overlays, each on the pin with no others but those of `all` that it needs below it.
 ///
 /// `tip` is the newest commit that is known of the pin's branch: contents between pin and tip are newer ones.
 /// What cannot be read makes the overlay `unknown`, and does not stop the others.
 #[must_use]
 pub fn inspect(
     overlays: &[&Loaded],
+    all: &[Loaded],
     pin: CommitId,
     tip: Option<CommitId>,
     upstream: &dyn Upstream,
 ) -> Vec<OverlayReport> {
     let subjects: Vec<Result<Subject<'_>, String>> =
-        overlays.iter().map(|loaded| Subject::read(loaded, pin, upstream)).collect();
+        overlays.iter().map(|loaded| Subject::read(loaded, all, pin, upstream)).collect();
     let wanted = subjects.iter().filter_map(|subject| subject.as_ref().ok()).filter_map(Subject::wanted);
     let histories = Histories::walk(wanted, pin, tip, upstream);
     overlays
@@ -52,19 +53,45 @@ struct Subject<'a> {
     loaded: &'a Loaded,
     base: Option<CommitId>,
     pin: CommitId,
-    on_base: Result<Changes, String>,
-    on_pin: Result<Changes, String>,
+    on_base: Result<On, String>,
+    on_pin: Result<On, String>,
     paths: BTreeSet<UpstreamPath>,
 }
 
+/// What overlays make of a commit.
+#[derive(Debug, Clone, Default)]
+struct On {
+    /// What the overlay makes of its paths.
+    own: Changes,
+    /// What it stands on: what the overlays that it needs made of these paths before.
+    below: Changes,
+}
+
 impl<'a> Subject<'a> {
-    fn read(loaded: &'a Loaded, pin: CommitId, upstream: &dyn Upstream) -> Result<Self, String> {
+    fn read(
+        loaded: &'a Loaded,
+        all: &[Loaded],
+        pin: CommitId,
+        upstream: &dyn Upstream,
+    ) -> Result<Self, String> {
         let base = loaded.overlay.base.as_ref().map(|base| base.value);
-        let on = |commit: CommitId| -> Result<Result<Changes, String>, String> {
-            let resolution =
-                resolve(&[loaded], At::Pin(commit), upstream).map_err(|error| error.to_string())?;
+        // A change may stand on what another overlay made of the path. Whole content stands alone.
+        let needed = if loaded.overlay.kind.is_whole() { Vec::new() } else { needs_of(loaded, all) };
+        let on = |commit: CommitId| -> Result<Result<On, String>, String> {
+            let resolve = |overlays: &[&Loaded]| {
+                resolve(overlays, At::Pin(commit), upstream).map_err(|error| error.to_string())
+            };
+            let below = resolve(&needed)?.changes;
+            let with: Vec<&Loaded> = needed.iter().copied().chain([loaded]).collect();
+            let mut resolution = resolve(&with)?;
             Ok(match resolution.refused.first() {
-                None => Ok(resolution.changes),
+                None => {
+                    let by = resolution.by;
+                    resolution
+                        .changes
+                        .retain(|path, _| by.get(path).is_some_and(|by| by.contains(loaded.name())));
+                    Ok(On { own: resolution.changes, below })
+                }
                 Some(refusal) => Err(match &refusal.path {
                     Some(path) => format!("{path}: {}", refusal.why),
                     None => refusal.why.clone(),
@@ -78,8 +105,13 @@ impl<'a> Subject<'a> {
         };
         let mut paths: BTreeSet<UpstreamPath> = loaded.whole_paths().cloned().collect();
         paths.extend(loaded.patch.iter().flat_map(|patch| patch.touched()));
-        for changes in [&on_pin, &on_base].into_iter().flatten() {
-            paths.extend(changes.keys().cloned());
+        for on in [&on_pin, &on_base].into_iter().flatten() {
+            paths.extend(on.own.keys().cloned());
+        }
+        if paths.is_empty()
+            && let Err(why) = &on_pin
+        {
+            return Err(why.clone());
         }
         Ok(Self { loaded, base, pin, on_base, on_pin, paths })
     }
@@ -99,8 +131,8 @@ impl<'a> Subject<'a> {
 
     fn ours<'s>(&'s self, path: &UpstreamPath) -> Ours<'s> {
         // A path that a change does not name on one side has there what upstream has: nothing to add.
-        let of = |changes: &'s Result<Changes, String>| match changes {
-            Ok(changes) => Ok(changes.get(path).and_then(Option::as_ref)),
+        let of = |on: &'s Result<On, String>| match on {
+            Ok(on) => Ok(on.own.get(path).and_then(Option::as_ref)),
             Err(why) => Err(why.clone()),
         };
         if self.loaded.overlay.kind.is_whole() {
@@ -116,7 +148,10 @@ impl<'a> Subject<'a> {
         histories: &Histories,
         upstream: &dyn Upstream,
     ) -> Result<PathReport, UpstreamError> {
-        let pin = content_at(upstream, self.pin, path)?;
+        let pin = match self.on_pin.as_ref().ok().and_then(|on| on.below.get(path)) {
+            Some(below) => below.clone(),
+            None => content_at(upstream, self.pin, path)?,
+        };
         let ours = self.ours(path);
         let mut report = PathReport {
             path: path.clone(),
@@ -168,27 +203,31 @@ impl<'a> Subject<'a> {
                 return Ok(report);
             }
         };
+        let older = self.find_among(path, on_pin.flatten(), &history.older, upstream)?;
         let decided = decide(&Facts {
             path,
             base: base.as_ref(),
             pin: pin.as_ref(),
             ours: ours.clone(),
             ahead: history.ahead,
-            is_older: self.is_among(path, on_pin.flatten(), &history.older, upstream)?,
-            is_newer: self.is_among(path, on_pin.flatten(), &history.newer, upstream)?,
+            is_older: older.is_some(),
+            is_newer: self.find_among(path, on_pin.flatten(), &history.newer, upstream)?.is_some(),
         });
         report.state = decided.state;
         report.why = decided.why;
         report.notes.extend(decided.notes);
         report.notes.extend(history.notes.iter().cloned());
         report.moved_by = history.between.iter().map(|touch| touch.commit).collect();
-        self.add_history(&mut report, &history, on_pin.flatten(), upstream)?;
+        self.add_history(&mut report, history, on_pin.flatten(), older, upstream)?;
         Ok(report)
     }
 
     fn base_content(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<Option<Content>, String> {
         let base = self.base.ok_or("it has no `base` in the manifest, so nothing can be compared")?;
-        content_at(upstream, base, path).map_err(|error| error.to_string())
+        match self.on_base.as_ref().ok().and_then(|on| on.below.get(path)) {
+            Some(below) => Ok(below.clone()),
+            None => content_at(upstream, base, path).map_err(|error| error.to_string()),
+        }
     }
 
     /// The commits that matter for the state: undone, included, that moved or removed the path.
@@ -197,6 +236,7 @@ impl<'a> Subject<'a> {
         report: &mut PathReport,
         history: &PathHistory,
         ours: Option<&Content>,
+        older: Option<BlobId>,
         upstream: &dyn Upstream,
     ) -> Result<(), UpstreamError> {
         match report.state {
@@ -231,8 +271,8 @@ impl<'a> Subject<'a> {
             return Ok(());
         }
         // An overlay that takes upstream back behind its base undoes what came after that content, too.
-        let since = match ours {
-            Some(ours) if report.state == State::Rollback => history.since(&id(ours)),
+        let since = match older {
+            Some(older) if report.state == State::Rollback => history.since(&older),
             _ => Vec::new(),
         };
         let touches: Vec<&Touch> = since.iter().chain(&history.between).collect();
@@ -245,21 +285,21 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    /// Whether a whole content does the same as one of these: by id, and token by token as long as there are not
-    /// too many bytes to read.
-    fn is_among(
+    /// The first of these contents that does the same as a whole content: by id, and token by token as long as there
+    /// are not too many bytes to read.
+    fn find_among(
         &self,
         path: &UpstreamPath,
         ours: Option<&Content>,
         contents: &[Entry],
         upstream: &dyn Upstream,
-    ) -> Result<bool, UpstreamError> {
+    ) -> Result<Option<BlobId>, UpstreamError> {
         let (Some(ours), true) = (ours, self.loaded.overlay.kind.is_whole()) else {
-            return Ok(false);
+            return Ok(None);
         };
         let entry = ours.entry();
         if contents.contains(&entry) {
-            return Ok(true);
+            return Ok(Some(entry.id));
         }
         let mut left = MOST_BYTES_FOR_TOKENS;
         let mut seen = BTreeSet::new();
@@ -273,10 +313,10 @@ impl<'a> Subject<'a> {
                 break;
             }
             if super::state::does_the_same(path, Some(ours), Some(&content)) {
-                return Ok(true);
+                return Ok(Some(other.id));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 }
 
@@ -291,6 +331,19 @@ fn read_version(touch: &Touch, upstream: &dyn Upstream) -> Result<undo::Version,
         _ => Ok(None),
     };
     Ok(undo::Version { before: read(touch.before.first().copied().flatten())?, after: read(touch.after)? })
+}
+
+/// The overlays that one needs, and those that they need, in the order of the manifest.
+fn needs_of<'a>(loaded: &Loaded, all: &'a [Loaded]) -> Vec<&'a Loaded> {
+    let mut wanted: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&str> = loaded.overlay.needs.iter().map(|need| need.as_str()).collect();
+    while let Some(name) = open.pop() {
+        let found = all.iter().find(|other| other.name().as_str() == name);
+        if let (Some(found), true) = (found, name != loaded.name().as_str() && wanted.insert(name)) {
+            open.extend(found.overlay.needs.iter().map(|need| need.as_str()));
+        }
+    }
+    all.iter().filter(|other| wanted.contains(other.name().as_str())).collect()
 }
 
 fn id(content: &Content) -> BlobId {

@@ -44,8 +44,9 @@ fn split(content: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Where a path of the base is at the pin, and how much of the base's content, in percent.
 ///
-/// First along the commits that removed it and the names that it had after them; if that leads nowhere, by a look at
-/// all paths that the pin has and the base has not, as `git diff -M` does.
+/// The very content, if the pin has it at a path that the base has not. Else along the commits that removed it and the
+/// names that it had after them. If that leads nowhere, by a look at all paths that the pin has and the base has not,
+/// as `git diff -M` does.
 ///
 /// # Errors
 /// If the upstream cannot be read.
@@ -56,18 +57,6 @@ pub(super) fn follow(
     base: CommitId,
     pin: CommitId,
 ) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
-    let mut step = one_step(upstream, removed_by, path)?;
-    let mut since = removed_by;
-    for _ in 0..MOST_STEPS {
-        let Some((to, alike)) = step else { break };
-        if upstream.entry(pin, &to)?.is_some() {
-            return Ok(Some((to, alike)));
-        }
-        let touches = upstream.history(pin, Some(since), std::slice::from_ref(&to))?;
-        let Some(removed) = touches.iter().find(|touch| touch.after.is_none()) else { break };
-        since = removed.commit;
-        step = one_step(upstream, since, &to)?;
-    }
     let Some(removed) = upstream.entry(base, path)?.filter(|entry| entry.mode != Mode::Submodule) else {
         return Ok(None);
     };
@@ -78,6 +67,21 @@ pub(super) fn follow(
         .filter(|(candidate, entry)| !at_base.contains_key(*candidate) && entry.mode != Mode::Submodule)
         .map(|(candidate, entry)| (candidate, *entry))
         .collect();
+    if let Some(to) = same_content(path, removed, &added) {
+        return Ok(Some((to, 100)));
+    }
+    let mut step = one_step(upstream, removed_by, path)?;
+    let mut since = removed_by;
+    for _ in 0..MOST_STEPS {
+        let Some((to, alike)) = step else { break };
+        if at_pin.contains_key(&to) {
+            return Ok(Some((to, alike)));
+        }
+        let touches = upstream.history(pin, Some(since), std::slice::from_ref(&to))?;
+        let Some(removed) = touches.iter().find(|touch| touch.after.is_none()) else { break };
+        since = removed.commit;
+        step = one_step(upstream, since, &to)?;
+    }
     most_alike(upstream, path, removed, &added)
 }
 
@@ -95,14 +99,33 @@ fn one_step(
     let Some(removed) = removed.filter(|entry| entry.mode != Mode::Submodule) else {
         return Ok(None);
     };
+    // What is another removed path's very content came from there.
+    let is_of_another = |after: Entry| {
+        let others = changes.iter().filter(|change| change.after.is_none() && change.path != *path);
+        after.id != removed.id
+            && others.filter_map(|change| change.before).any(|before| before.id == after.id)
+    };
     let added: Vec<(&UpstreamPath, Entry)> = changes
         .iter()
         .filter_map(|change| match (change.before, change.after) {
-            (None, Some(after)) if after.mode != Mode::Submodule => Some((&change.path, after)),
+            (None, Some(after)) if after.mode != Mode::Submodule && !is_of_another(after) => {
+                Some((&change.path, after))
+            }
             _ => None,
         })
         .collect();
     most_alike(upstream, path, removed, &added)
+}
+
+/// The candidate that has the very content that was removed.
+fn same_content(
+    path: &UpstreamPath,
+    removed: Entry,
+    added: &[(&UpstreamPath, Entry)],
+) -> Option<UpstreamPath> {
+    let exact = added.iter().filter(|(_, entry)| entry.id == removed.id);
+    let found = exact.max_by_key(|(candidate, _)| candidate.file_name() == path.file_name());
+    found.map(|(to, _)| (*to).clone())
 }
 
 /// The candidate that is most like what was removed, if it is alike by half or more. Of several that are alike as
@@ -113,11 +136,10 @@ fn most_alike(
     removed: Entry,
     added: &[(&UpstreamPath, Entry)],
 ) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
-    let same_name = |candidate: &UpstreamPath| candidate.file_name() == path.file_name();
-    let exact = added.iter().filter(|(_, entry)| entry.id == removed.id);
-    if let Some((to, _)) = exact.max_by_key(|(candidate, _)| same_name(candidate)) {
-        return Ok(Some(((*to).clone(), 100)));
+    if let Some(to) = same_content(path, removed, added) {
+        return Ok(Some((to, 100)));
     }
+    let same_name = |candidate: &UpstreamPath| candidate.file_name() == path.file_name();
     let content = upstream.blob(removed.id)?;
     let mut best: Option<(u8, bool, &UpstreamPath)> = None;
     for (candidate, entry) in added {

@@ -27,11 +27,16 @@ pub fn missing_links(manifest: &Manifest, loaded: &Loaded, exists: &dyn Fn(&Path
     for linked in &loaded.overlay.tests {
         let Some(test) = manifest.test(linked.value.as_str()) else { continue };
         let Some(project) = &test.project else { continue };
-        if !exists(&project.value.join("CMakeLists.txt")) {
+        // A test without a target is not built; then the folder is enough.
+        let needed = match &test.target {
+            Some(_) => project.value.join("CMakeLists.txt"),
+            None => project.value.clone(),
+        };
+        if !exists(&needed) {
             let message = format!(
                 "test `{}` of overlay `{name}` has no project: `{}` is not there",
                 test.name.value,
-                project.value.join("CMakeLists.txt").display()
+                needed.display()
             );
             findings.push(
                 Finding::error("missing-test", message)

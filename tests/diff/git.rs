@@ -127,7 +127,7 @@ pub fn git_diffs(
     for line in marks.lines() {
         let (mark, id) = line.strip_prefix(':').unwrap().split_once(' ').unwrap();
         let mark: usize = mark.parse().unwrap();
-        if mark % 2 == 0 {
+        if mark.is_multiple_of(2) {
             commits[mark / 2 - 1] = id.to_owned();
         }
     }

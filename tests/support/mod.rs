@@ -160,7 +160,7 @@ impl Project {
     /// One with the manifest `manifests/up.toml`: the upstream `up` at a pin, and more tables.
     pub fn on(upstream: &Upstream, pin: &str, more: &str) -> Self {
         let project = Self::new();
-        project.write("manifests/up.toml", &manifest(upstream, pin, more));
+        project.write("manifests/up.toml", manifest(upstream, pin, more));
         project
     }
 
