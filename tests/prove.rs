@@ -308,6 +308,26 @@ fn a_rule_that_does_not_say_what_it_reads_does_not_fool_us() {
     assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_ours_that_no_rule_names_counts_all_the_same() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("value", "exit 1\n"), ("other", "1\n")]);
+    let project = generated(&upstream, &pin, "\"${OVERLAID_TREE}/value\"");
+    let lists = project.read("tests/value/CMakeLists.txt").replace(
+        "-E copy \"${OVERLAID_TREE}/value\" value.sh",
+        "-E cat \"${CMAKE_CURRENT_SOURCE_DIR}/data\" \"${OVERLAID_TREE}/value\" > value.sh",
+    );
+    project.write("tests/value/CMakeLists.txt", lists);
+    project.write("tests/value/data", "\n");
+    project.run(&["prove"]).expect(0);
+    // Now it fails whatever the tree has.
+    project.write("tests/value/data", "exit 3\n");
+    let run = project.run(&["prove"]);
+    assert_ne!(run.code, 0, "{}", run.stdout);
+    assert!(!work(&run).is_empty(), "{}", run.stderr);
+}
+
 #[test]
 fn a_program_that_the_target_does_not_make_is_not_run() {
     let (upstream, pin) = library();
@@ -453,4 +473,194 @@ fn an_overlay_that_changes_a_default_of_cmake_changes_it_in_its_variant_only() {
         let cache = std::fs::read_to_string(&cache).unwrap();
         assert!(cache.contains(&format!("KIND:STRING={kind}")), "{args:?}");
     }
+}
+
+/// A project with one overlay, `fix`, and one test in sh: what `run.sh` ends with counts. `cmake` comes after
+/// the head of its CMake project.
+fn small(upstream: &Upstream, pin: &str, rest: &str, cmake: &str, script: &str) -> Project {
+    let table = overlay("fix", pin, &format!("{rest}\ntests = [\"t\"]"));
+    let test = "\n[[test]]\nname = \"t\"\nproject = \"tests/t\"\nformat = \"exit\"\nrepeats = 1\ntimeout = \"20s\"\n\
+                sources = [\"tests/t/**\"]\ncommand = [\"sh\", \"{build}/run.sh\"]\n";
+    let project = Project::on(upstream, pin, &format!("{table}{test}"));
+    let head = "cmake_minimum_required(VERSION 3.20)\nproject(t LANGUAGES NONE)\nconfigure_file(run.sh run.sh COPYONLY)\n";
+    project.write("tests/t/CMakeLists.txt", format!("{head}{cmake}"));
+    project.write("tests/t/run.sh", script);
+    project
+}
+
+/// What `prove` says about `fix`.
+fn says(project: &Project) -> String {
+    project.run(&["prove", "--json"]).json()["overlays"][0]["verdict"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn what_cmake_made_for_one_side_is_not_there_for_the_other() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("gen.cmake", "set(x 1)\n")]);
+    let script = "dir=$(dirname \"$0\"); [ ! -e \"$dir/left\" ] || [ -e \"$dir/safe\" ]\n";
+    let include = "file(REMOVE ${CMAKE_BINARY_DIR}/safe)\ninclude(${OVERLAID_TREE}/gen.cmake)\n";
+    let project = small(&upstream, &pin, "files = [\"gen.cmake\"]", include, script);
+    let gen_cmake = "file(TOUCH ${CMAKE_BINARY_DIR}/left)\nfile(TOUCH ${CMAKE_BINARY_DIR}/safe)\n";
+    project.write("overlays/up/gen.cmake", gen_cmake);
+    assert_eq!(says(&project), "unproven");
+}
+
+#[test]
+fn a_header_that_is_there_on_one_side_only_is_seen() {
+    let mut upstream = Upstream::new();
+    let kernel = "#if __has_include(\"slow.h\")\n#include \"slow.h\"\n#else\n#define VALUE 0\n#endif\n\
+                  int main() { return VALUE; }\n";
+    let pin = upstream.commit("one", &[("kernel.cpp", kernel), ("slow.h", "#define VALUE 1\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k ${OVERLAID_TREE}/kernel.cpp)\n";
+    let project = small(&upstream, &pin, "delete = [\"slow.h\"]", cmake, "exec \"$(dirname \"$0\")/k\"\n");
+    assert_eq!(says(&project), "needed");
+}
+
+#[test]
+fn a_build_that_failed_is_tried_again_when_the_machine_may_be_another() {
+    let mut upstream = Upstream::new();
+    let pin = upstream
+        .commit("one", &[("deps.cmake", "find_file(D dep.h PATHS ${HERE} NO_DEFAULT_PATH REQUIRED)\n")]);
+    let cmake =
+        "get_filename_component(HERE ../../elsewhere ABSOLUTE)\ninclude(${OVERLAID_TREE}/deps.cmake)\n";
+    let project = small(&upstream, &pin, "files = [\"deps.cmake\"]", cmake, "exit 0\n");
+    project.write("overlays/up/deps.cmake", "# none\n");
+    assert_eq!(says(&project), "needed");
+    project.write("elsewhere/dep.h", "\n");
+    assert_eq!(says(&project), "unproven");
+}
+
+#[test]
+fn a_compiler_that_was_killed_is_no_error_of_the_sources() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let cmake = "add_custom_command(OUTPUT k COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/nvcc ${OVERLAID_TREE}/kernel\n\
+                 DEPENDS ${OVERLAID_TREE}/kernel)\nadd_custom_target(all-of-it ALL DEPENDS k)\n";
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", cmake, "exit 0\n");
+    let nvcc =
+        "grep -q good \"$1\" || { echo \"'cicc' died due to signal 9 (Kill signal)\"; exit 9; }\ntouch k\n";
+    project.write("tests/t/nvcc", nvcc);
+    project.write("overlays/up/kernel", "good\n");
+    assert_eq!(says(&project), "inconclusive");
+}
+
+#[test]
+fn what_a_build_leaves_in_the_tree_is_not_there_for_the_other_side() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let cmake = "add_custom_command(OUTPUT k COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gen ${OVERLAID_TREE}\n\
+                 DEPENDS ${OVERLAID_TREE}/kernel)\nadd_custom_target(all-of-it ALL DEPENDS k)\n";
+    let project =
+        small(&upstream, &pin, "files = [\"kernel\"]", cmake, "grep -q good \"$(dirname \"$0\")/k\"\n");
+    project.write("tests/t/gen", "[ -f \"$1/made\" ] || cp \"$1/kernel\" \"$1/made\"\ncp \"$1/made\" k\n");
+    project.write("overlays/up/kernel", "good\n");
+    assert_eq!(says(&project), "needed");
+}
+
+#[test]
+fn what_a_test_keeps_for_later_is_not_there_for_the_other_side() {
+    for place in ["$OVERLAID_BUILD", "$HOME", "$XDG_CACHE_HOME"] {
+        let mut upstream = Upstream::new();
+        let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+        let script = format!(
+            "mkdir -p \"{place}\"\n[ -f \"{place}/kept\" ] || cat \"$OVERLAID_TREE/kernel\" > \"{place}/kept\"\n\
+             : < \"$OVERLAID_TREE/kernel\"\ngrep -q good \"{place}/kept\"\n"
+        );
+        let project = small(&upstream, &pin, "files = [\"kernel\"]", "", &script);
+        project.write("overlays/up/kernel", "good\n");
+        assert_eq!(says(&project), "needed", "{place}");
+    }
+}
+
+#[test]
+fn a_tree_of_the_lab_that_was_edited_is_put_right() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n"), ("other", "1\n")]);
+    let script = "cat \"$OVERLAID_TREE/kernel\" \"$OVERLAID_TREE/other\" | grep -q good\n";
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", script);
+    project.write("overlays/up/kernel", "good\n");
+    assert_eq!(says(&project), "needed");
+    project.write(&format!(".overlaid/lab/up/{pin}/tree/other"), "good\n");
+    project.write("tests/t/run.sh", format!("{script}# again\n").replace("-q good\n#", "-q good #"));
+    assert_eq!(says(&project), "needed");
+}
+
+#[test]
+fn a_source_of_ours_that_is_put_back_with_an_old_time_is_compiled() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel.cpp", "int kernel() { return 1; }\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k k.cpp ${OVERLAID_TREE}/kernel.cpp)\n";
+    let script = "exec \"$(dirname \"$0\")/k\"\n";
+    let project = small(&upstream, &pin, "files = [\"kernel.cpp\"]", cmake, script);
+    project.write("overlays/up/kernel.cpp", "int kernel() { return 0; }\n");
+    project.write("tests/t/k.cpp", "int kernel(); int main() { return kernel() * 0; }\n");
+    assert_eq!(says(&project), "unproven");
+    project.write("tests/t/k.cpp", "int kernel(); int main() { return kernel(); }\n");
+    let file = std::fs::File::options().write(true).open(project.path().join("tests/t/k.cpp")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_600_000_000)).unwrap();
+    assert_eq!(says(&project), "needed");
+}
+
+#[test]
+fn a_file_that_nobody_opens_is_no_difference() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("src/other", "1\n")]);
+    let script = "ls \"$OVERLAID_TREE/src\" > names\ncat \"$OVERLAID_TREE/src/other\"\n";
+    let project = small(&upstream, &pin, "files = [\"src/more\"]", "", script);
+    project.write("overlays/up/src/more", "1\n");
+    let run = project.run(&["prove"]).expect(4);
+    assert!(run.stdout.contains("its files are not built here"), "{}", run.stdout);
+    // Where that it is there makes a difference, it is one.
+    project.write("tests/t/run.sh", "[ -e \"$OVERLAID_TREE/src/more\" ]\n");
+    assert_eq!(says(&project), "needed");
+}
+
+#[test]
+fn a_file_of_ours_that_a_test_reads_is_a_part_of_it_named_or_not() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let script = "cat \"$OVERLAID_TREE/kernel\" > k\ngrep -qf GOLDEN k\n";
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", script);
+    let golden = project.path().join("golden");
+    project.write("tests/t/run.sh", script.replace("GOLDEN", &golden.display().to_string()));
+    project.write("overlays/up/kernel", "good\n");
+    project.write("golden", "d\n");
+    assert_eq!(says(&project), "unproven");
+    project.write("golden", "good\n");
+    assert_eq!(says(&project), "needed");
+}
+
+#[test]
+fn a_drop_that_other_profiles_and_devices_have_a_say_in_is_for_a_person() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("one", &[("kernel", "bad\n")]);
+    let pin = upstream.commit("two", &[("kernel", "good\n")]);
+    let script = "grep -q good \"$OVERLAID_TREE/kernel\"\n";
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", script);
+    let manifest = project
+        .read("manifests/up.toml")
+        .replace(&format!("base = \"{pin}\""), &format!("base = \"{base}\""));
+    project.write("overlays/up/kernel", "good, too\n");
+    project.write("manifests/up.toml", format!("{manifest}\n[profile.one]\n"));
+    project.run(&["--profile", "one", "prove"]).expect(1);
+    project.write("manifests/up.toml", format!("{manifest}\n[profile.one]\n[profile.two]\n"));
+    let run = project.run(&["--profile", "one", "prove"]).expect(3);
+    assert!(run.stdout.contains("under profile `two`"), "{}", run.stdout);
+}
+
+#[test]
+fn an_overlay_that_another_one_stands_on_is_run_though_it_is_redundant() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("k.cu", "int a;\n")]);
+    let script = "grep -q b \"$OVERLAID_TREE/k.cu\"\n";
+    let project = small(&upstream, &pin, "files = [\"k.cu\"]", "", script);
+    let manifest = project.read("manifests/up.toml");
+    let second = overlay("second", &pin, "patch = \"b.patch\"\nneeds = [\"fix\"]\ntests = [\"t\"]");
+    project.write("overlays/up/k.cu", "// ours\nint a;\n");
+    assert_eq!(says(&project), "redundant");
+    project.write("manifests/up.toml", format!("{manifest}{second}"));
+    let patch =
+        "diff --git a/k.cu b/k.cu\n--- a/k.cu\n+++ b/k.cu\n@@ -1,2 +1,3 @@\n // ours\n int a;\n+int b;\n";
+    project.write("overlays/up/b.patch", patch);
+    assert_eq!(says(&project), "needed");
 }

@@ -95,6 +95,7 @@ fn variant(inputs: &str, runs: usize, letters: &[Letter]) -> State {
     State::Ran(Ran {
         toolchain: "cc".into(),
         inputs: Some(inputs.into()),
+        surroundings: None,
         runs: (0..runs).map(run).collect(),
         sanitized: BTreeMap::new(),
     })

@@ -42,7 +42,8 @@ use super::{Answer, Context, Failure, Ui, status, without_problems};
 ///
 /// Runs what the upstream, the overlays and the tests contain, and says what before it does.
 ///
-/// Exit codes: 0 all needed. 1 something should go. 3 a person must decide. 4 inconclusive. The highest wins.
+/// Exit codes: 0 all needed. 1 something should go. 3 a person must decide, also where a drop needs evidence of
+/// other profiles or devices. 4 inconclusive. The highest wins.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only these overlays
@@ -123,7 +124,10 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
     for loaded in loaded {
         let name = loaded.name();
         match campaign.candidate(name.as_str(), redundant.contains(name)) {
-            Ok(candidate) => candidates.push(candidate),
+            Ok(mut candidate) => {
+                candidate.redundant = candidate.redundant && campaign.stands_alone(&candidate);
+                candidates.push(candidate);
+            }
             Err(VariantError::Off(_)) if args.overlays.is_empty() => {
                 off.push(name.clone());
             }
@@ -209,7 +213,16 @@ fn ask(
 }
 
 fn answer(outcome: &Outcome) -> Answer {
-    match Exit::of(outcome.decisions.iter().map(|decision| decision.verdict)) {
+    // A drop for which evidence of other profiles or devices is missing is not for us to say.
+    let is_open = |decision: &Decision| {
+        decision.verdict == Verdict::Droppable
+            && decision.reasons.iter().any(|reason| ["other-profile", "other-device"].contains(&reason.code))
+    };
+    let verdicts = outcome.decisions.iter().map(|decision| match is_open(decision) {
+        true => Verdict::Unproven,
+        false => decision.verdict,
+    });
+    match Exit::of(verdicts) {
         Exit::AllNeeded => Answer::Yes,
         Exit::ShouldGo => Answer::No,
         Exit::PersonDecides => Answer::NeedsPerson,
@@ -268,8 +281,18 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) -> bool
         }
     };
     let needed = outcome.decisions.iter().filter(|decision| decision.verdict == Verdict::Needed);
-    let new: Vec<&str> =
+    let mut new: Vec<&str> =
         needed.map(|decision| &decision.overlay).filter(|name| !is_noted(name)).map(Name::as_str).collect();
+    // What was proven may not be what stands there by now.
+    let now = std::fs::read_to_string(workspace.root.join(&manifest.file)).unwrap_or_default();
+    new.retain(|overlay| {
+        let stands = now == *manifest.text || table_of(&now, overlay) == table_of(&manifest.text, overlay);
+        if !stands {
+            let file = manifest.file.display();
+            ui.warn(format_args!("the witness of `{overlay}` is not noted: {file} was edited meanwhile"));
+        }
+        stands
+    });
     if new.is_empty() {
         return false;
     }
@@ -286,6 +309,16 @@ fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) -> bool
         }
     }
     true
+}
+
+/// What a manifest says about an overlay and the pin, without comments; `None`: it is not TOML, or has no such overlay.
+fn table_of(text: &str, overlay: &str) -> Option<(String, String)> {
+    let document = text.parse::<toml_edit::DocumentMut>().ok()?;
+    let pin = document.get("upstream")?.get("pin")?.as_str()?.to_owned();
+    let overlays = document.get("overlay")?.as_array_of_tables()?;
+    let table =
+        overlays.iter().find(|table| table.get("name").and_then(|name| name.as_str()) == Some(overlay))?;
+    Some((pin, table.to_string()))
 }
 
 /// Remembers the verdicts for `status`.

@@ -27,11 +27,12 @@ pub struct BuildInputs {
 #[serde(rename_all = "kebab-case", tag = "read")]
 pub enum TreeRead {
     /// It ended well, and said which files it read. `paths` is a hash over the names of all files: one more
-    /// file could have been found first by an `#include` or a glob.
+    /// file could have been found first by an `#include` or a glob. Where it could not be watched which files were
+    /// read, it is [`tree_digest`].
     Files {
         /// The files that were read.
         files: BTreeMap<UpstreamPath, Entry>,
-        /// [`paths_digest`] of the tree.
+        /// [`paths_digest`] or [`tree_digest`] of the tree.
         paths: Digest,
     },
     /// It failed, or it cannot say: anything of the tree may have mattered. [`tree_digest`] of it.
@@ -99,7 +100,8 @@ impl BuildRecord {
             // A compiler that failed did not say all that it read.
             (TreeRead::Files { .. }, BuildOutcome::Failed { .. }) => false,
             (TreeRead::Files { files, paths }, BuildOutcome::Built { .. }) => {
-                paths == now.paths && files.iter().all(|(path, entry)| (now.entry)(path) == Some(*entry))
+                (paths == now.paths || paths == now.whole)
+                    && files.iter().all(|(path, entry)| (now.entry)(path) == Some(*entry))
             }
         };
         tree_holds && project == now.project && options == now.options && toolchain == now.toolchain

@@ -12,6 +12,10 @@ use crate::kernel_test::{CellOutcome, Run};
 /// All that can change what a test reports, save its seed, which each run names itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInputs {
+    /// [`BuildInputs::key`] of the build: a program may open whatever was built with it. Also the names of all
+    /// files of the tree: a file that is not there is looked for, too.
+    #[serde(default)]
+    pub build: Digest,
     /// The program.
     pub binary: Digest,
     /// The libraries that it loads, by name.
@@ -41,7 +45,13 @@ pub struct RunInputs {
 }
 
 /// The version of the rules by which output is read. A change of them makes older records void.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
+
+/// How names of files begin that were opened in the tree.
+pub const OF_TREE: &str = "tree: ";
+
+/// How names of files begin that may have mattered to a run and were not seen to be opened.
+pub const MAY_MATTER: &str = "may matter: ";
 
 impl RunInputs {
     /// The result key.
@@ -72,6 +82,14 @@ pub struct ResultRecord {
     pub recorded: i64,
 }
 
+/// A hash over all that may have mattered, read or not: names, modes, files that could have been looked for.
+#[must_use]
+pub fn what_may_matter(run: &RunInputs) -> Digest {
+    let of_tree: BTreeMap<&String, &Digest> =
+        run.files.iter().filter(|(file, _)| file.contains(OF_TREE)).collect();
+    digest_of(&(&run.build, of_tree))
+}
+
 /// A hash over all that the compiler and the test read and that an overlay can change. Two variants with the
 /// same hash cannot differ: the overlay is not built there.
 #[must_use]
@@ -79,7 +97,7 @@ pub fn what_was_read(build: &BuildInputs, run: Option<&RunInputs>) -> Digest {
     #[derive(Serialize)]
     struct Read<'a> {
         build: Built<'a>,
-        files: Option<&'a BTreeMap<String, Digest>>,
+        files: Option<BTreeMap<&'a String, &'a Digest>>,
         command: Option<&'a [String]>,
     }
     #[derive(Serialize)]
@@ -95,7 +113,8 @@ pub fn what_was_read(build: &BuildInputs, run: Option<&RunInputs>) -> Digest {
     };
     digest_of(&Read {
         build: Built { tree, project: &build.project, options: &build.options },
-        files: run.map(|run| &run.files),
+        // What may have mattered was not read for certain, and our own files are the same on both sides.
+        files: run.map(|run| run.files.iter().filter(|(file, _)| file.starts_with(OF_TREE)).collect()),
         command: run.map(|run| run.command.as_slice()),
     })
 }

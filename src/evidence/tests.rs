@@ -115,6 +115,7 @@ fn a_failed_build_holds_for_the_very_same_tree_only() {
 
 fn run_inputs() -> RunInputs {
     RunInputs {
+        build: "k".into(),
         binary: "b".into(),
         libraries: map(&[("libc.so.6", "c")]),
         files: map(&[]),
@@ -212,7 +213,8 @@ fn results_are_found_by_what_they_ran_from_and_not_by_name() {
     evidence.add(Record::Result(ResultRecord { test: Name::parse("other").unwrap(), ..result(10) }));
     let found = evidence.find_results(&run_inputs());
     assert_eq!(found.iter().map(|r| r.recorded).collect::<Vec<_>>(), [10, 20]);
-    let changes: [fn(&mut RunInputs); 9] = [
+    let changes: [fn(&mut RunInputs); 10] = [
+        |i| i.build.push('x'),
         |i| i.binary.push('x'),
         |i| drop(i.libraries.insert("libm.so".into(), "m".into())),
         |i| drop(i.files.insert("data".into(), "d".into())),
@@ -259,7 +261,7 @@ fn what_was_read_differs_by_content_and_not_by_what_nobody_reads() {
     let run = run_inputs();
     assert_eq!(what_was_read(&one, Some(&run)), what_was_read(&same, Some(&run)));
     assert_ne!(what_was_read(&one, Some(&run)), what_was_read(&comment, Some(&run)));
-    let data = RunInputs { files: map(&[("tree/weights", "w")]), ..run.clone() };
+    let data = RunInputs { files: map(&[("tree: weights", "w")]), ..run.clone() };
     assert_ne!(what_was_read(&one, Some(&run)), what_was_read(&one, Some(&data)));
     assert_ne!(one.key(), same.key());
 }

@@ -207,15 +207,6 @@ impl Project<'_> {
         written.map_err(|source| BuildError::Io { path: stamp, source })
     }
 
-    /// Why ninja cannot tell what is out of date: it compares times, and what was built last is newer than
-    /// now. Somebody has set the clock back.
-    #[must_use]
-    pub fn is_from_the_future(&self) -> Option<String> {
-        let built = std::fs::metadata(self.build.join(".ninja_log")).and_then(|data| data.modified()).ok()?;
-        let is_later = built > std::time::SystemTime::now() + Duration::from_secs(1);
-        is_later.then(|| "the clock was set back since the last build".to_owned())
-    }
-
     fn cmake(&self, log: &Path) -> Program {
         let mut args: Vec<OsString> = vec!["-S".into(), self.source.clone().into()];
         args.extend(["-B".into(), self.build.clone().into(), "-G".into(), "Ninja".into(), "-Wno-dev".into()]);
@@ -300,16 +291,31 @@ fn stage_of(log: &str) -> Stage {
 /// The line that says that the machine failed, if one does. A source that prints such a line makes the
 /// answer "could not find out", never a wrong one.
 fn machine_trouble(how: How, log: &str) -> Option<String> {
-    const SIGNS: [&str; 17] = [
+    const SIGNS: [&str; 32] = [
         "No space left on device",
+        "no space left on device",
+        "died due to signal",
+        "terminated by signal",
+        "terminated with signal",
+        "Killed",
+        "failed with exit code 137",
+        "[code=137]",
+        "[code=143]",
+        "Error 137",
+        "std::bad_alloc",
+        "out of memory",
+        "Out of memory",
+        "Could not resolve host",
+        "Could not connect to server",
+        "Couldn't connect to server",
+        "Connection timed out",
+        "Timeout was reached",
         "Disk quota exceeded",
         "Read-only file system",
         "Input/output error",
         "Too many open files",
         "Cannot allocate memory",
         "virtual memory exhausted",
-        "out of memory allocating",
-        "Killed signal terminated program",
         "Resource temporarily unavailable",
         "ninja: fatal:",
         "COMPILER could be found",

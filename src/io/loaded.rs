@@ -61,13 +61,6 @@ pub fn is_elf(file: &Path) -> bool {
     read.is_ok() && head == *b"\x7fELF"
 }
 
-/// Whether a file holds one of these texts; `true` if it cannot be read.
-#[must_use]
-pub fn mentions(file: &Path, texts: &[&[u8]]) -> bool {
-    let Ok(content) = std::fs::read(file) else { return true };
-    texts.iter().any(|text| bstr::ByteSlice::find(content.as_slice(), text).is_some())
-}
-
 /// Looks for a program header of type `PT_INTERP` (3). ELF-64 and ELF-32, little endian.
 fn elf_has_interpreter(head: &[u8]) -> Option<bool> {
     let number = |at: usize, size: usize| {

@@ -26,7 +26,20 @@ impl Watch {
     /// Starts to watch. `None`: this system cannot, or there are more folders than it lets us watch.
     #[must_use]
     pub fn start(folder: &Path) -> Option<Self> {
-        imp::Watch::start(folder).map(Self)
+        imp::Watch::start(folder, &|_| true).map(Self)
+    }
+
+    /// Watches the sources of a repository: not what is hidden, and not what tools have marked as made by them.
+    #[must_use]
+    pub fn start_sources(folder: &Path) -> Option<Self> {
+        imp::Watch::start(folder, &|folder| {
+            let hidden = folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let made = ["CACHEDIR.TAG", "CMakeCache.txt", "pyvenv.cfg"];
+            !hidden
+                && !folder.ends_with("node_modules")
+                && !made.iter().any(|mark| folder.join(mark).exists())
+        })
+        .map(Self)
     }
 
     /// What was opened since. `None`: more happened than the system keeps track of.
@@ -57,12 +70,12 @@ mod imp {
     }
 
     impl Watch {
-        pub fn start(top: &Path) -> Option<Self> {
+        pub fn start(top: &Path, counts: &dyn Fn(&Path) -> bool) -> Option<Self> {
             let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
             let mut folders = HashMap::new();
             let entries = walkdir::WalkDir::new(top).into_iter().filter_entry(|entry| {
                 let is_own = entry.depth() == 1 && entry.file_name() == ".overlaid";
-                entry.file_type().is_dir() && !is_own
+                entry.file_type().is_dir() && !is_own && (entry.depth() == 0 || counts(entry.path()))
             });
             for entry in entries {
                 let entry = entry.ok()?;
@@ -129,7 +142,7 @@ mod imp {
     pub struct Watch;
 
     impl Watch {
-        pub fn start(_: &Path) -> Option<Self> {
+        pub fn start(_: &Path, _: &dyn Fn(&Path) -> bool) -> Option<Self> {
             None
         }
 

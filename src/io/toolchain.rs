@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::hashes::Hashes;
+use super::hashes::{Hashes, sha256_of};
 use super::process::Environment;
 
 /// The programs that configure and build.
@@ -187,7 +187,93 @@ pub fn steering(
                 .insert(format!("program {name}"), format!("{} {}", file.display(), hashes.sha256(&file)?));
         }
     }
+    let by_variable = ["CC", "CXX", "CUDACXX", "CUDAHOSTCXX", "HIPCXX", "CMAKE_TOOLCHAIN_FILE"];
+    for name in by_variable {
+        let value = env.get(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+        for (index, file) in named_files(&value, env, hashes).into_iter().enumerate() {
+            steering.insert(format!("program of {name} {index}"), file);
+        }
+    }
+    steering.insert("all variables".to_owned(), all_variables(env));
     Ok(steering)
+}
+
+/// A compiler that is named by a variable or an option may be followed by arguments, or be a launcher with a
+/// compiler: every word that is a file counts. Gives the files, each with its hash.
+pub fn named_files(value: &str, env: &Environment, hashes: &mut Hashes) -> Vec<String> {
+    let words = value.split([' ', ';']).filter(|word| !word.is_empty() && !word.starts_with('-'));
+    let files = words.filter_map(|word| env.find(Path::new(word))).filter(|file| file.is_file());
+    files
+        .map(|file| {
+            let hash = hashes.sha256(&file).unwrap_or_else(|error| error.kind().to_string());
+            format!("{} {hash}", file.display())
+        })
+        .collect()
+}
+
+/// A hash over all variables that programs are given, save those that say where and by whom they are run:
+/// nobody knows which of them a build or a test heeds. Values are not kept: some are secrets.
+#[must_use]
+pub fn all_variables(env: &Environment) -> String {
+    const NO_MATTER: [&str; 40] = [
+        "_",
+        "COLORTERM",
+        "COLUMNS",
+        "CI",
+        "DISPLAY",
+        "EDITOR",
+        "HOME",
+        "HOSTNAME",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "LESS",
+        "LESSCLOSE",
+        "LESSOPEN",
+        "LINES",
+        "LOGNAME",
+        "LS_COLORS",
+        "MAIL",
+        "MOTD_SHOWN",
+        "OLDPWD",
+        "PAGER",
+        "PROMPT",
+        "PROMPT_COMMAND",
+        "PS1",
+        "PS2",
+        "PWD",
+        "SHELL",
+        "SHLVL",
+        "STY",
+        "TERM",
+        "TERM_PROGRAM",
+        "TERM_PROGRAM_VERSION",
+        "TMPDIR",
+        "TMUX",
+        "TMUX_PANE",
+        "USER",
+        "USERNAME",
+        "VISUAL",
+        "WINDOWID",
+        "http_proxy",
+        "https_proxy",
+    ];
+    const NO_MATTER_BEGINNINGS: [&str; 14] = [
+        "CARGO", "CI_", "DBUS_", "GITHUB_", "GITLAB_", "GPG_", "HIST", "RUNNER_", "RUSTUP", "SSH_",
+        "SYSTEMD_", "VSCODE_", "WAYLAND_", "XDG_",
+    ];
+    let counts = |name: &str| {
+        !NO_MATTER.contains(&name)
+            && !NO_MATTER_BEGINNINGS.iter().any(|start| name.starts_with(start))
+            && !["_TOKEN", "_SECRET", "_PASSWORD"].iter().any(|end| name.ends_with(end))
+    };
+    let mut text = String::new();
+    for (name, value) in env.iter() {
+        let name = name.to_string_lossy();
+        if counts(&name) {
+            text.push_str(&format!("{name}={value:?}\n"));
+        }
+    }
+    sha256_of(text.as_bytes())
 }
 
 /// Whether this machine has what a profile requires.

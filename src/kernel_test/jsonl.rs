@@ -29,20 +29,37 @@ pub enum Source {
 #[must_use]
 pub fn parse(seed: u64, output: &[u8], source: Source, process: Process) -> Run {
     let mut reading = Reading::default();
-    let lines: Vec<&[u8]> = output.split(|&byte| byte == b'\n').collect();
-    for (index, line) in lines.iter().enumerate() {
-        let last_and_cut = index + 1 == lines.len() && !line.is_empty();
-        match read_line(line, source) {
-            Ok(None) => {}
-            Ok(Some(message)) => reading.take(message),
-            // A process that died may have died in the middle of a line.
-            Err(text) if last_and_cut && process.end != (End::Exit { status: 0 }) => {
-                reading.notes.push(format!("line {}, the last, is cut short: {text}", index + 1));
+    reading.read(output, source, &process);
+    reading.finish(seed, process)
+}
+
+/// Reads what one process of a test wrote into its results file and to standard output: both count. What stands
+/// in both is one result.
+#[must_use]
+pub fn parse_both(seed: u64, file: &[u8], stdout: &[u8], process: Process) -> Run {
+    let mut reading = Reading::default();
+    reading.read(file, Source::ResultsFile, &process);
+    reading.is_second = true;
+    reading.read(stdout, Source::Stdout, &process);
+    reading.finish(seed, process)
+}
+
+impl Reading {
+    fn read(&mut self, output: &[u8], source: Source, process: &Process) {
+        let lines: Vec<&[u8]> = output.split(|&byte| byte == b'\n').collect();
+        for (index, line) in lines.iter().enumerate() {
+            let last_and_cut = index + 1 == lines.len() && !line.is_empty();
+            match read_line(line, source) {
+                Ok(None) => {}
+                Ok(Some(message)) => self.take(message),
+                // A process that died may have died in the middle of a line.
+                Err(text) if last_and_cut && process.end != (End::Exit { status: 0 }) => {
+                    self.notes.push(format!("line {}, the last, is cut short: {text}", index + 1));
+                }
+                Err(text) => self.problems.push(Problem { line: index + 1, text }),
             }
-            Err(text) => reading.problems.push(Problem { line: index + 1, text }),
         }
     }
-    reading.finish(seed, process)
 }
 
 /// A line of the protocol.
@@ -72,7 +89,7 @@ fn read_line(line: &[u8], source: Source) -> Result<Option<Message>, String> {
         // Text without a line end before a result would hide the result.
         return if strict {
             Err("not a JSON object".to_owned())
-        } else if text.contains("{\"case\"") || text.contains("{ \"case\"") {
+        } else if text.contains('{') && has_case_key(text) {
             Err("a result that does not start its line".to_owned())
         } else {
             Ok(None)
@@ -84,6 +101,11 @@ fn read_line(line: &[u8], source: Source) -> Result<Option<Message>, String> {
         Err(error) if strict || text.contains("\"case\"") => Err(format!("not JSON: {error}")),
         _ => Ok(None),
     }
+}
+
+/// Whether a text has `"case":` in it.
+fn has_case_key(text: &str) -> bool {
+    text.split("\"case\"").skip(1).any(|rest| rest.trim_start().starts_with(':'))
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
@@ -226,6 +248,8 @@ struct Reading {
     problems: Vec<Problem>,
     notes: Vec<String>,
     announces: bool,
+    /// A second place is read, which may repeat what stood in the first.
+    is_second: bool,
 }
 
 /// One case.
@@ -246,6 +270,9 @@ struct Reported {
 
 impl Reading {
     fn take(&mut self, message: Message) {
+        if self.is_second && self.has(&message) {
+            return;
+        }
         let next = self.slots.len();
         let at = *self.index.entry(message.case.clone()).or_insert(next);
         if at == next {
@@ -273,6 +300,23 @@ impl Reading {
         };
         slot.open &= fill.is_some();
         slot.results.push(Reported { outcome, figure, fill });
+    }
+
+    /// Whether a message says what is known.
+    fn has(&self, message: &Message) -> bool {
+        let Some(slot) = self.index.get(&message.case).and_then(|at| self.slots.get(*at)) else {
+            return false;
+        };
+        match &message.says {
+            Says::Start => true,
+            Says::Skip(_) => slot.results.iter().any(|known| matches!(known.outcome, CellOutcome::Skip { .. })),
+            Says::Error(text) => slot.results.iter().any(
+                |known| matches!(&known.outcome, CellOutcome::Fail { how: FailHow::Error { text: other } } if other == text),
+            ),
+            Says::Figure { figure, outcome, fill } => slot.results.iter().any(|known| {
+                known.outcome == *outcome && known.figure.as_ref() == Some(figure) && known.fill == *fill
+            }),
+        }
     }
 
     fn finish(self, seed: u64, process: Process) -> Run {

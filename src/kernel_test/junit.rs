@@ -63,7 +63,38 @@ fn read(xml: &[u8]) -> Result<Vec<(CaseKey, CellOutcome)>, Problem> {
         let text = format!("the root is <{}>, expected <testsuites> or <testsuite>", root.tag_name().name());
         return Err(Problem { line, text });
     }
+    for suite in
+        root.descendants().filter(|node| node.has_tag_name("testsuite") || node.has_tag_name("testsuites"))
+    {
+        if let Some(text) = contradiction(suite) {
+            let line = usize::try_from(document.text_pos_at(suite.range().start).row).unwrap_or(0);
+            return Err(Problem { line, text });
+        }
+    }
     Ok(root.descendants().filter(|node| node.has_tag_name("testcase")).map(read_case).collect())
+}
+
+/// What a suite says of itself and none of its cases: a set-up that failed, cases that are missing.
+fn contradiction(suite: Node<'_, '_>) -> Option<String> {
+    let name = suite.attribute("name").unwrap_or("without a name");
+    let own = |kind: &str| suite.children().any(|child| child.has_tag_name(kind));
+    if own("error") || own("failure") {
+        return Some(format!("the suite `{name}` failed outside of its cases"));
+    }
+    let count =
+        |key: &str| suite.attribute(key).and_then(|count| count.trim().parse::<usize>().ok()).unwrap_or(0);
+    let said = count("failures") + count("errors");
+    let cases = suite.descendants().filter(|node| node.has_tag_name("testcase"));
+    let shown: usize = cases
+        .map(|case| {
+            let marks = |child: &Node<'_, '_>| child.has_tag_name("failure") || child.has_tag_name("error");
+            let marks = case.children().filter(marks).count();
+            let by_status = matches!(case.attribute("status"), Some("fail" | "failed" | "error"));
+            marks.max(usize::from(by_status))
+        })
+        .sum();
+    (said > shown)
+        .then(|| format!("the suite `{name}` counts {said} failures and errors, and its cases show {shown}"))
 }
 
 fn read_case(node: Node<'_, '_>) -> (CaseKey, CellOutcome) {

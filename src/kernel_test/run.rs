@@ -145,6 +145,17 @@ impl Run {
         Run { seed, processes: vec![process], cells, problems: Vec::new(), notes: Vec::new() }
     }
 
+    /// This run, of which a part of the output is lost: what stood there is not known.
+    #[must_use]
+    pub fn cut_off(mut self, text: &str) -> Run {
+        let text = text.to_owned();
+        if let Some(run) = self.cells.iter_mut().find(|cell| cell.case == CaseKey::run()) {
+            run.outcome = CellOutcome::Unknown { why: Unknown::Protocol { text: text.clone() } };
+        }
+        self.problems.push(Problem { line: 0, text });
+        self
+    }
+
     /// This run, gone on with in a fresh process. Cases that had no outcome get the new one; two outcomes
     /// that disagree are contradictory.
     #[must_use]

@@ -63,12 +63,26 @@ enum Half<'a> {
     Ran(&'a Ran, Vec<(u64, HashMap<&'a CaseKey, &'a Cell>)>),
 }
 
+/// Whether each case came to the same in all runs of both sides.
+fn same_results(a: &Ran, b: &Ran) -> bool {
+    let all = |ran: &Ran| -> Vec<(u64, Vec<(CaseKey, crate::kernel_test::CellOutcome)>)> {
+        let cells = |run: &crate::kernel_test::Run| {
+            run.cells.iter().map(|cell| (cell.case.clone(), cell.outcome.clone())).collect()
+        };
+        ran.runs.iter().map(|run| (run.seed, cells(run))).collect()
+    };
+    let (a, b) = (all(a), all(b));
+    a.iter().zip(&b).all(|(a, b)| a == b)
+}
+
 fn compare_test(test: &Linked, pair: &Pair) -> TestCompared {
     let first = || repeats::seeds(repeats::first_runs(test.repeats));
     let (toolchains, inputs) = match (&pair.without, &pair.with) {
         (State::Ran(a), State::Ran(b)) => {
             let inputs = match (&a.inputs, &b.inputs) {
-                (Some(a), Some(b)) if a == b => Inputs::Same,
+                (Some(x), Some(y)) if x == y && (a.surroundings == b.surroundings || same_results(a, b)) => {
+                    Inputs::Same
+                }
                 (Some(_), Some(_)) => Inputs::Differ,
                 _ => Inputs::NotKnown,
             };

@@ -98,6 +98,9 @@ pub struct Ran {
     /// A hash over all that the compiler and the test really read of the tree, the project and the options.
     /// `None`: not known.
     pub inputs: Option<String>,
+    /// A hash over all else that may have mattered, though nobody saw it read: names, modes. Where results differ
+    /// and nothing else does, that is what made the difference.
+    pub surroundings: Option<String>,
     /// The runs, each from the start.
     pub runs: Vec<Run>,
     /// For each sanitizer, what each run under it came to (`Pass`, `Fail`, `Unknown`). The cases that are

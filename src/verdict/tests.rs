@@ -57,6 +57,7 @@ fn ran_times(least: usize, inputs: &str, seeds: &[u64], cases: &[(&str, &str)]) 
     State::Ran(Ran {
         toolchain: "cc".into(),
         inputs: Some(inputs.into()),
+        surroundings: None,
         runs: (0..count).map(run).collect(),
         sanitized: BTreeMap::new(),
     })

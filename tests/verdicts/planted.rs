@@ -472,6 +472,7 @@ fn grow(state: &mut State, variant: &Variant, seeds: &[u64], habits: &Habits, ra
         *state = State::Ran(Ran {
             toolchain: "cc".into(),
             inputs: Some(variant.source.to_string()),
+            surroundings: None,
             runs: Vec::new(),
             sanitized: BTreeMap::new(),
         });

@@ -108,6 +108,11 @@ impl<'a> Campaign<'a> {
         decision
     }
 
+    /// Whether an overlay can be taken out by itself: none needs it, and all others fit without it.
+    pub fn stands_alone(&mut self, candidate: &Candidate) -> bool {
+        candidate.variants.removed.len() == 1 && self.subject(&candidate.variants.pin_without).is_ok()
+    }
+
     /// Takes down what is known of a test on a variant.
     fn learn(&mut self, variant: &Variant, test: &Name, state: State) {
         self.states.insert((variant.clone(), test.clone()), state);
@@ -124,7 +129,8 @@ impl<'a> Campaign<'a> {
             matches!(
                 (subject, test),
                 (Ok(subject), Some(test))
-                    if matches!(lab.known(&subject, test), State::Ran(_) | State::BuildFailed { .. })
+                    // A build that failed may go better the next time.
+                    if matches!(lab.known(&subject, test), State::Ran(_))
             )
         })
     }

@@ -17,6 +17,8 @@ use super::sources::Sources;
 pub struct Read {
     /// Files of the tree.
     pub tree: BTreeMap<UpstreamPath, Entry>,
+    /// Any other file of the tree may have been read, too: it could not be watched.
+    pub is_whole: bool,
     /// Files of ours by path relative to the repository, files of the machine by their full path, with
     /// their hashes.
     pub files: BTreeMap<String, String>,
@@ -40,13 +42,13 @@ impl Sort<'_> {
     ) {
         // The lab is below the repository, and the build folder below the lab: the order matters.
         if let Ok(path) = file.strip_prefix(self.tree) {
-            self.tree_file(path, sources, read);
+            tree_file(path, sources, read);
             // Through a link of the tree, the file that was read stands elsewhere.
             let real = file.canonicalize().ok();
             if let Some(real) = real.as_deref().and_then(|real| real.strip_prefix(self.tree).ok())
                 && real != path
             {
-                self.tree_file(real, sources, read);
+                tree_file(real, sources, read);
             }
         } else if file.starts_with(self.build) {
             // Made by the build itself.
@@ -54,17 +56,6 @@ impl Sort<'_> {
             read.files.insert(path.display().to_string(), hash(hashes, file));
         } else if with_machine {
             read.files.insert(file.display().to_string(), hash(hashes, file));
-        }
-    }
-
-    /// A file of the tree, and the links on the way to it.
-    fn tree_file(&self, file: &Path, sources: &Sources, read: &mut Read) {
-        let Some(path) = upstream_path(file) else { return };
-        let links = path.ancestors().filter_map(|ancestor| UpstreamPath::parse(ancestor).ok());
-        for path in links.chain([path.clone()]) {
-            if let Some(entry) = sources.entry(&path) {
-                read.tree.insert(path, entry);
-            }
         }
     }
 
@@ -80,8 +71,22 @@ impl Sort<'_> {
         } else if file.starts_with(self.build) {
             None
         } else {
-            let path = file.strip_prefix(self.root).ok()?;
-            Some((format!("ours {}", path.display()), hash(hashes, file)))
+            let name = match file.strip_prefix(self.root) {
+                Ok(path) => format!("ours {}", path.display()),
+                Err(_) => format!("machine {}", file.display()),
+            };
+            Some((name, hash(hashes, file)))
+        }
+    }
+}
+
+/// A file of the tree that was read, and the links on the way to it.
+fn tree_file(file: &Path, sources: &Sources, read: &mut Read) {
+    let Some(path) = upstream_path(file) else { return };
+    let folders = path.ancestors().filter_map(|ancestor| UpstreamPath::parse(ancestor).ok());
+    for path in folders.chain([path.clone()]) {
+        if let Some(entry) = sources.entry(&path) {
+            read.tree.insert(path, entry);
         }
     }
 }
@@ -98,21 +103,24 @@ pub fn upstream_path(path: &Path) -> Option<UpstreamPath> {
     UpstreamPath::parse(path.as_os_str().as_bytes()).ok()
 }
 
-/// What of the tree a test opened while it ran: the files, and all that stands in folders that it may have
-/// listed. `None`: it is not known, so that everything counts.
+/// What of the tree mattered to a test while it ran: the files that it opened (true), and all that stands in
+/// folders that it may have listed (false). `None`: it is not known, so that everything may have mattered.
 #[must_use]
-pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, Entry> {
+pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, (Entry, bool)> {
     let counts = |path: &UpstreamPath, entry: Entry| {
-        let Some(reads) = reads else { return true };
         let file = path.to_os_path();
-        let is_listed = || file.parent().is_some_and(|folder| reads.folders.contains(folder));
+        let Some(reads) = reads else { return Some(false) };
+        if reads.files.contains(file) {
+            return Some(true);
+        }
+        let is_listed = file.parent().is_some_and(|folder| reads.folders.contains(folder));
         // That a link was followed is not seen, only what it leads to.
         let may_be_followed =
-            || entry.mode == Mode::Symlink && !(reads.files.is_empty() && reads.folders.is_empty());
-        reads.files.contains(file) || is_listed() || may_be_followed()
+            entry.mode == Mode::Symlink && !(reads.files.is_empty() && reads.folders.is_empty());
+        (is_listed || may_be_followed).then_some(false)
     };
-    let counted = sources.entries().filter(|(path, entry)| counts(path, *entry));
-    counted.map(|(path, entry)| (path.clone(), entry)).collect()
+    let counted = |(path, entry): (&UpstreamPath, Entry)| Some((path.clone(), (entry, counts(path, entry)?)));
+    sources.entries().filter_map(counted).collect()
 }
 
 /// An entry as a text: `100644 <id>`; `-` for nothing.

@@ -13,14 +13,16 @@ use crate::io::hashes::{Hashes, sha256_of};
 use crate::io::loaded;
 use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
+use crate::io::reads::Watch;
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
 use crate::verdict::Obstacle;
 
-use super::inputs::{Read, Sort, describe};
+use super::inputs::{Read, Sort, describe, hash};
+use super::pristine;
 use super::site::Site;
 use super::sources::Sources;
-use super::undeclared::{self, Watches};
+use super::undeclared::{self, Seen};
 
 /// Tools and options: what makes a build of a test another one with the same files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,7 +146,7 @@ impl<'a> Workshop<'a> {
         }
         if let Some(project) = &test.project {
             options.insert("project".to_owned(), project.value.display().to_string());
-            options.insert(PROJECT_FILES.to_owned(), self.project_names(&project.value));
+            options.insert("project files".to_owned(), self.project_names(&project.value));
         }
         // A program that no build makes.
         if let Some(program) = test.command.first().filter(|program| !program.contains('{')) {
@@ -165,7 +167,20 @@ impl<'a> Workshop<'a> {
             .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
         let words: Vec<String> = known.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
-        let options = cmake.map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
+        let mut options: BTreeMap<String, String> =
+            cmake.clone().map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
+        for (name, value) in cmake {
+            // Compilers, toolchain files: exchanged in place they are others.
+            let is_program =
+                name.ends_with("_COMPILER") || name.ends_with("_LAUNCHER") || name.ends_with("_LINKER");
+            if is_program || value.contains('/') {
+                for (index, file) in
+                    toolchain::named_files(value, &self.env, &mut self.hashes).iter().enumerate()
+                {
+                    options.insert(format!("cmake file {name} {index}"), file.clone());
+                }
+            }
+        }
         Ok(Steering { options, toolchain: words.join("; ") })
     }
 
@@ -203,7 +218,9 @@ impl<'a> Workshop<'a> {
                 .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
                 .collect();
             let root = self.root.clone();
-            for entry in walkdir::WalkDir::new(root.join(fixed)).into_iter().filter_map(Result::ok) {
+            for entry in
+                walkdir::WalkDir::new(root.join(fixed)).follow_links(true).into_iter().filter_map(Result::ok)
+            {
                 let Ok(file) = entry.path().strip_prefix(&root) else { continue };
                 if entry.file_type().is_file() && matcher.is_match(file) {
                     let hash = self.hashes.sha256(entry.path()).unwrap_or_else(|error| error.to_string());
@@ -225,9 +242,10 @@ impl<'a> Workshop<'a> {
         test: &Test,
         steering: &Steering,
     ) -> Result<Made, MakeError> {
-        let mut read = Read { files: self.named_sources(test), ..Read::default() };
+        let named = self.named_sources(test);
         let Some(target) = target_of(test) else {
             let command = self.command(site, None, test);
+            let read = Read { files: named, ..Read::default() };
             return Ok(Made::Ready(Ready {
                 command,
                 read,
@@ -241,23 +259,29 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
-        let (outcome, anew, watches) =
+        let (outcome, anew, seen) =
             self.build_watched(site, sources, &project, ours, steering, &[target.to_owned()])?;
         let built = match outcome {
             Outcome::Built(built) => built,
             Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
         };
         let known = self.inputs(&project, target)?;
+        let mut read = Read::default();
         let tree = site.tree();
         let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
         for file in known.files.iter().filter(|file| file.is_file()) {
             sort.file(file, sources, &mut self.hashes, &mut read, true);
         }
         for file in known.configure.iter().filter(|file| file.is_file()) {
-            sort.file(file, sources, &mut self.hashes, &mut read, false);
+            sort.file(file, sources, &mut self.hashes, &mut read, true);
         }
         self.note_configure_inputs(&project, &known, site, sources)?;
-        undeclared::note(&project.notes(), watches, &mut read, sources, &self.root, &mut self.hashes)?;
+        let opened = undeclared::note(&project.notes(), &seen, &read, sources, &self.root, &mut self.hashes)?;
+        read.tree.extend(opened.files);
+        read.files.extend(opened.ours);
+        read.files.extend(named);
+        read.is_whole = opened.is_whole;
+        note_files(&project, &read.files)?;
         let command = self.command(site, Some(&project.build), test);
         let program = command.first().map(PathBuf::from).unwrap_or_default();
         if program.starts_with(&project.build) && loaded::is_elf(&program) && !known.files.contains(&program)
@@ -290,21 +314,33 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         steering: &Steering,
         targets: &[String],
-    ) -> Result<(Outcome, Option<String>, Watches), MakeError> {
-        let anew = undeclared::differs(&project.notes(), sources, &self.root, &mut self.hashes);
-        let anew = anew.or_else(|| project.is_from_the_future());
-        if anew.is_some() {
-            std::fs::remove_dir_all(&project.build).map_err(|error| {
-                Obstacle::Environment(format!("cannot remove {}: {error}", project.build.display()))
-            })?;
+    ) -> Result<(Outcome, Option<String>, Seen), MakeError> {
+        let mut anew = undeclared::differs(&project.notes(), sources, &self.root, &mut self.hashes);
+        let was_there = pristine::choose(&project.build, &mut |folder| {
+            let at = Project { build: folder.to_owned(), ..project.clone() };
+            let now = self.configured_for(&at, sources, ours, steering);
+            at.configured_for().as_ref() == Some(&now)
+                && undeclared::differs(&at.notes(), sources, &self.root, &mut self.hashes).is_none()
+                && !pristine::is_bound_to_another(&at.notes(), sources.whole())
+                && !pristine::times_mislead(folder, &self.root, &mut self.hashes)
+        })
+        .map_err(|error| Obstacle::Environment(format!("{}: {error}", project.build.display())))?;
+        if was_there || project.build.exists() {
+            anew = None;
         }
         let now = self.configured_for(project, sources, ours, steering);
-        let folder = ours.map(|ours| self.root.join(ours));
-        let watches = Watches::start(&site.tree(), folder.as_deref());
-        if let Some(failure) = project.configure(&now)? {
-            return Ok((Outcome::Failed(failure), anew, watches));
+        let watch = Watch::start(&site.tree());
+        let watch_of_ours = Watch::start_sources(&self.root);
+        let outcome = match project.configure(&now)? {
+            Some(failure) => Outcome::Failed(failure),
+            None => project.build(targets)?,
+        };
+        let seen = Seen { tree: watch.and_then(Watch::finish), ours: watch_of_ours.and_then(Watch::finish) };
+        if seen.tree.as_ref().is_some_and(|reads| !reads.written.is_empty()) {
+            // What the build left in the tree goes with what it left in its folder.
+            pristine::bind(&project.notes(), sources.whole());
         }
-        Ok((project.build(targets)?, anew, watches))
+        Ok((outcome, anew, seen))
     }
 
     fn inputs(&self, project: &Project<'_>, target: &str) -> Result<ninja::Inputs, MakeError> {
@@ -352,20 +388,20 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let (outcome, _, watches) = self.build_watched(site, sources, &project, None, &steering, targets)?;
+        let (outcome, _, seen) = self.build_watched(site, sources, &project, None, &steering, targets)?;
         if matches!(outcome, Outcome::Built(_)) {
             let tree = site.tree();
             let mut read = Read::default();
             for target in targets {
                 let known = self.inputs(&project, target)?;
                 let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
-                for file in known.files.iter().chain(&known.configure).filter(|file| file.starts_with(&tree))
-                {
-                    sort.file(file, sources, &mut self.hashes, &mut read, false);
+                for file in known.files.iter().chain(&known.configure).filter(|file| file.is_file()) {
+                    sort.file(file, sources, &mut self.hashes, &mut read, true);
                 }
                 self.note_configure_inputs(&project, &known, site, sources)?;
             }
-            undeclared::note(&project.notes(), watches, &mut read, sources, &self.root, &mut self.hashes)?;
+            undeclared::note(&project.notes(), &seen, &read, sources, &self.root, &mut self.hashes)?;
+            note_files(&project, &read.files)?;
         }
         Ok((project.build.clone(), outcome))
     }
@@ -421,7 +457,10 @@ impl<'a> Workshop<'a> {
                 let entry = UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path));
                 files.entry(name).or_insert_with(|| describe(entry));
             } else if let Some(path) = name.strip_prefix("ours ") {
-                let hash = self.hashes.sha256(&self.root.join(path)).unwrap_or_default();
+                let hash = hash(&mut self.hashes, &self.root.join(path));
+                files.insert(name, hash);
+            } else if let Some(path) = name.strip_prefix("machine ") {
+                let hash = hash(&mut self.hashes, Path::new(path));
                 files.insert(name, hash);
             }
         }
@@ -442,9 +481,6 @@ impl<'a> Workshop<'a> {
     }
 }
 
-/// The option that stands for the names of a project's files.
-pub(super) const PROJECT_FILES: &str = "project files";
-
 /// What is built for a test: its target, or all of its project.
 #[must_use]
 pub fn target_of(test: &Test) -> Option<&str> {
@@ -453,6 +489,12 @@ pub fn target_of(test: &Test) -> Option<&str> {
         (None, Some(_)) => Some("all"),
         (None, None) => None,
     }
+}
+
+fn note_files(project: &Project<'_>, files: &BTreeMap<String, String>) -> Result<(), Obstacle> {
+    let notes = project.notes();
+    pristine::note_files(&notes, files)
+        .map_err(|error| Obstacle::Environment(format!("{}: {error}", notes.display())))
 }
 
 fn missing(missing: &Missing) -> Obstacle {

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::evidence::result::PROTOCOL;
+use crate::evidence::result::{MAY_MATTER, OF_TREE, PROTOCOL};
 use crate::evidence::{
     BuildInputs, BuildOutcome, BuildRecord, Candidate, Machine, ResultRecord, RunInputs, TreeRead,
-    VariantNote, what_was_read,
+    VariantNote, what_may_matter, what_was_read,
 };
 use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::cmake;
 use crate::io::process::ProcessError;
-use crate::io::toolchain::Requirement;
+use crate::io::toolchain::{self, Requirement};
 use crate::io::tree;
 use crate::kernel_test::{CellOutcome, Unknown};
 use crate::manifest::{Format, Profile, Sanitizer, Test};
@@ -24,7 +24,8 @@ use crate::verdict::{Obstacle, Ran, State};
 
 use super::event::Event;
 use super::inputs::{Read, describe};
-use super::make::{Made, MakeError, PROJECT_FILES, Steering, Workshop, target_of};
+use super::make::{Made, MakeError, Steering, Workshop, target_of};
+use super::pristine::{Snapshot, clean};
 use super::records::{self, Builds, Results, Used};
 use super::running::Folders;
 use super::site::Site;
@@ -55,6 +56,8 @@ pub struct Lab<'a> {
     pub(super) results: Results,
     pub(super) machine: Machine,
     plans: BTreeMap<Name, Result<Plan, Obstacle>>,
+    /// Builds that failed since we started, by test and tree.
+    failed: BTreeMap<(Name, String), BuildRecord>,
     used: Used,
     pub(super) events: &'a mut dyn FnMut(Event),
 }
@@ -105,6 +108,7 @@ impl<'a> Lab<'a> {
             results,
             machine,
             plans: BTreeMap::new(),
+            failed: BTreeMap::new(),
             used: Used::default(),
             events,
         }
@@ -139,8 +143,8 @@ impl<'a> Lab<'a> {
             files.extend(of_machine.map(|(file, hash)| (file.clone(), hash.clone())));
         }
         if let Some((name, result)) = &record.result {
-            let is_file = |file: &str| !file.starts_with(TREE) && file != NAMES && file != PROJECT_NAMES;
-            let ours = result.inputs.files.iter().filter(|(file, _)| is_file(file));
+            let of_tree = |file: &str| file.strip_prefix(MAY_MATTER).unwrap_or(file).starts_with(TREE);
+            let ours = result.inputs.files.iter().filter(|(file, _)| !of_tree(file));
             files.extend(ours.map(|(file, hash)| (file.clone(), hash.clone())));
             self.used.records.insert(name.clone());
         }
@@ -211,12 +215,19 @@ impl<'a> Lab<'a> {
     }
 
     fn on_record(&mut self, subject: &Subject, test: &Test, plan: &Plan) -> Option<OnRecord> {
+        let failed = (test.name.value.clone(), subject.sources.whole().to_owned());
+        if let Some(build) = self.failed.get(&failed) {
+            return Some(OnRecord { build: build.clone(), result: None });
+        }
         let profile = self.profile();
         let hashes = &mut self.workshop.hashes;
         let root = &self.workshop.root;
         let sources = &subject.sources;
         let builds = self.builds.of(&test.name, profile.as_ref()).iter().rev();
         let build = builds.into_iter().find(|build| {
+            if matches!(build.outcome, BuildOutcome::Failed { .. }) {
+                return false;
+            }
             // Cheap questions first: most records are of other variants.
             let reads_the_same = match &build.inputs.tree {
                 TreeRead::Files { files, .. } => {
@@ -269,16 +280,12 @@ impl<'a> Lab<'a> {
         let Workshop { hashes, root, .. } = &mut self.workshop;
         let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
         let found = self.results.of(&test.name, profile.as_ref()).iter().find(|(_, record)| {
-            if record.inputs.binary != inputs.binary {
+            if record.inputs.binary != inputs.binary || record.inputs.build != inputs.build {
                 return false;
             }
             let mut now = inputs.clone();
             for file in record.inputs.files.keys().filter(|file| !inputs.files.contains_key(*file)) {
-                let entry = match file.strip_prefix(TREE) {
-                    _ if file == NAMES => subject.sources.names().to_owned(),
-                    _ if file == PROJECT_NAMES => {
-                        plan.steering.options.get(PROJECT_FILES).cloned().unwrap_or_default()
-                    }
+                let entry = match file.strip_prefix(MAY_MATTER).unwrap_or(file).strip_prefix(TREE) {
                     Some(path) => {
                         let path = UpstreamPath::parse(path);
                         describe(path.ok().and_then(|path| subject.sources.entry(&path)))
@@ -309,11 +316,14 @@ impl<'a> Lab<'a> {
             counts.then(|| (name.to_owned(), value.to_string_lossy().into_owned()))
         });
         Some(RunInputs {
+            build: build.inputs.key(),
             binary,
             libraries,
             files: plan.named.clone(),
             command: test.command.iter().map(|part| part.value.clone()).collect(),
-            environment: environment.collect(),
+            environment: environment
+                .chain([("all variables".to_owned(), toolchain::all_variables(&self.workshop.env))])
+                .collect(),
             format: match test.format {
                 Format::Jsonl => "jsonl",
                 Format::Junit => "junit",
@@ -343,6 +353,7 @@ impl<'a> Lab<'a> {
         State::Ran(Ran {
             toolchain,
             inputs: Some(what_was_read(&record.build.inputs, Some(&result.inputs))),
+            surroundings: Some(what_may_matter(&result.inputs)),
             runs: result.runs.clone(),
             sanitized: test.sanitizers.iter().map(|sanitizer| missing(sanitizer.value)).collect(),
         })
@@ -371,6 +382,7 @@ impl<'a> Lab<'a> {
             }
             Requirement::Nothing | Requirement::Device(_) => {}
         }
+        self.unchanged(test, &plan, &Read::default())?;
         self.flip(subject)?;
         if target_of(test).is_some() {
             let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
@@ -384,7 +396,9 @@ impl<'a> Lab<'a> {
                 let text = format!("{}: {}", failure.stage, failure.what);
                 (self.events)(Event::BuildFailed { what: text.clone(), log: failure.log });
                 let record = self.failed_build(subject, test, &plan, text);
-                self.add_build(test, &record);
+                // Never for good: what is missing on the machine may be there the next time.
+                self.failed
+                    .insert((test.name.value.clone(), subject.sources.whole().to_owned()), record.clone());
                 return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
         };
@@ -397,7 +411,7 @@ impl<'a> Lab<'a> {
         let folders = Folders {
             tree: open.site.tree(),
             results: open.site.results(&test.name).join(slug(&subject.label)),
-            caches: open.site.caches(&slug(&subject.label)).join(test.name.as_str()),
+            caches: open.site.caches(&test.name),
             project: test.project.as_ref().map(|project| self.workshop.root.join(&project.value)),
         };
         let outputs = self.identify(&ready, &folders.results)?;
@@ -414,6 +428,31 @@ impl<'a> Lab<'a> {
         Ok(self.state(test, &OnRecord { build, result }))
     }
 
+    /// Whether our own files are still what they were when we looked at first: what was measured meanwhile is
+    /// of neither.
+    pub(super) fn unchanged(&mut self, test: &Test, plan: &Plan, read: &Read) -> Result<(), MakeError> {
+        let Workshop { hashes, root, .. } = &mut self.workshop;
+        let mut files = read.files.iter();
+        let edited =
+            files.find(|(file, hash)| hashes.sha256(&root.join(file)).is_ok_and(|now| now != **hash));
+        let mut edited = edited.map(|(file, _)| file.clone());
+        let named = self.workshop.named_sources(test);
+        if named != plan.named {
+            let differs = |file: &&String| named.get(*file) != plan.named.get(*file);
+            edited = named.keys().chain(plan.named.keys()).find(differs).cloned().or(edited);
+        }
+        match edited {
+            None => Ok(()),
+            Some(file) => {
+                let text = format!(
+                    "{file} was edited while test `{}` was built and run; do it again",
+                    test.name.value
+                );
+                Err(Obstacle::Environment(text).into())
+            }
+        }
+    }
+
     fn good_build(
         &self,
         subject: &Subject,
@@ -421,7 +460,8 @@ impl<'a> Lab<'a> {
         read: &Read,
         outputs: BTreeMap<String, String>,
     ) -> BuildRecord {
-        let paths = subject.sources.names().to_owned();
+        let sources = &subject.sources;
+        let paths = if read.is_whole { sources.whole() } else { sources.names() }.to_owned();
         let tree = TreeRead::Files { files: read.tree.clone(), paths };
         self.record(subject, plan, tree, read.files.clone(), BuildOutcome::Built { outputs })
     }
@@ -475,6 +515,8 @@ impl<'a> Lab<'a> {
     pub(super) fn flip(&mut self, subject: &Subject) -> Result<(), MakeError> {
         let commit = subject.sources.commit;
         let events = &mut *self.events;
+        // One commit's folder at a time: two that wait for each other's would wait for ever.
+        self.sites.retain(|other, _| *other == commit);
         if !self.sites.contains_key(&commit) {
             let opened = Site::open(&self.workshop.root, &self.name, commit, &mut |folder| {
                 events(Event::Waiting { folder: folder.to_owned() });
@@ -489,6 +531,10 @@ impl<'a> Lab<'a> {
             return Ok(());
         }
         events(Event::Flipping { variant: subject.label.clone(), changes: subject.sources.changes.len() });
+        let cleaned = clean(&open.site).map_err(|error| Obstacle::Environment(error.to_string()))?;
+        if let Some(what) = cleaned {
+            events(Event::Warning(what));
+        }
         open.now = None;
         // Times of files are coarse. What is written now must be newer than what was built just before.
         std::thread::sleep(Duration::from_millis(10));
@@ -502,6 +548,8 @@ impl<'a> Lab<'a> {
         });
         match outcome {
             Ok(tree::Outcome::Unchanged(_) | tree::Outcome::Changed(_)) => {
+                let noted = Snapshot::of(&tree).and_then(|now| now.save(&open.site.snapshot()));
+                noted.map_err(|error| Obstacle::Environment(format!("{}: {error}", tree.display())))?;
                 open.now = Some(fingerprint);
                 Ok(())
             }
@@ -519,13 +567,7 @@ impl<'a> Lab<'a> {
 pub(super) const PROGRAM: &str = "program";
 
 /// Before a path of the tree among the files that a run opened.
-pub(super) const TREE: &str = "tree: ";
-
-/// A run that may have looked for files by name depends on all names of the tree.
-pub(super) const NAMES: &str = "names of the tree";
-
-/// A run that has listed a folder of its project depends on the names in it.
-pub(super) const PROJECT_NAMES: &str = "names of the project";
+pub(super) const TREE: &str = OF_TREE;
 
 /// How variables start by which users steer libraries and drivers.
 const STEER_RUNS: [&str; 11] =

@@ -6,6 +6,7 @@
 //! | the folders of a commit, and who may use them | `site` |
 //! | configuring and building, and what that read | `make` |
 //! | what a build reads and does not say | `undeclared` |
+//! | whether what stands there is still what we made | `pristine` |
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what goes in | `inputs` |
 //! | running it, and what that opens | `running` |
@@ -24,6 +25,7 @@ mod faulty;
 pub mod inputs;
 pub mod make;
 pub mod measure;
+mod pristine;
 pub mod records;
 mod running;
 pub mod site;

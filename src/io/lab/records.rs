@@ -249,6 +249,7 @@ mod tests {
         ResultRecord {
             test: test.clone(),
             inputs: RunInputs {
+                build: "k".into(),
                 binary: "b".into(),
                 libraries: BTreeMap::new(),
                 files: BTreeMap::new(),

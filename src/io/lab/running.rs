@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::evidence::result::MAY_MATTER;
 use crate::evidence::{BuildRecord, ResultRecord, RunInputs};
 use crate::io::loaded;
 use crate::io::process::Environment;
@@ -18,9 +19,9 @@ use crate::verdict::Obstacle;
 
 use super::event::Event;
 use super::inputs::{describe, opened};
-use super::make::PROJECT_FILES;
 use super::make::{MakeError, Ready, Workshop};
-use super::measure::{Lab, NAMES, PROGRAM, PROJECT_NAMES, Plan, Subject, TREE};
+use super::measure::{Lab, PROGRAM, Plan, Subject, TREE};
+use super::pristine;
 use super::records;
 use super::trial::Trial;
 
@@ -71,13 +72,13 @@ impl Lab<'_> {
             command: command.join(" "),
             times: seeds.len(),
         });
-        let may_look = may_look_for_files(test, ready, &folders.tree);
         let started = Instant::now();
         let before = record.runs.len();
         for &seed in seeds {
             let number = record.runs.len() + 1;
-            let watches = [Some(&folders.tree), ready.build.as_ref(), folders.project.as_ref()];
+            let watches = [Some(&folders.tree), ready.build.as_ref()];
             let watches = watches.map(|folder| folder.map(|folder| (folder.clone(), Watch::start(folder))));
+            let watch_of_ours = Watch::start_sources(&self.workshop.root);
             let trial = Trial {
                 command: &ready.command,
                 env: &env,
@@ -87,23 +88,26 @@ impl Lab<'_> {
                 patience: test.timeout.saturating_mul(4),
             };
             let run = trial.run(seed, number)?;
-            let [in_tree, in_build, in_project] = watches.map(|watch| {
+            let ours = watch_of_ours.and_then(Watch::finish);
+            let [in_tree, in_build] = watches.map(|watch| {
                 let (folder, watch) = watch?;
                 Some((folder, watch.and_then(Watch::finish)))
             });
             let reads = in_tree.and_then(|(_, reads)| reads);
             (self.events)(Event::RanOnce { number: number - before, of: seeds.len() });
-            for (path, entry) in opened(reads.as_ref(), &subject.sources) {
-                record.inputs.files.insert(format!("{TREE}{path}"), describe(Some(entry)));
+            self.unchanged(test, plan, &ready.read)?;
+            for (path, (entry, was_read)) in opened(reads.as_ref(), &subject.sources) {
+                let name = format!("{TREE}{path}");
+                let name = if was_read { name } else { format!("{MAY_MATTER}{name}") };
+                record.inputs.files.insert(name, describe(Some(entry)));
             }
-            let is_opened =
-                reads.as_ref().is_none_or(|reads| !reads.files.is_empty() || !reads.folders.is_empty());
-            if may_look || is_opened {
-                // It may look whether a file is there without opening it.
-                record.inputs.files.insert(NAMES.to_owned(), subject.sources.names().to_owned());
+            if let (Some(build), Some((_, Some(reads)))) = (&ready.build, &in_build)
+                && !reads.written.is_empty()
+            {
+                // What a test keeps there is not for the runs of another variant.
+                pristine::bind(&build.join(".overlaid"), subject.sources.whole());
             }
-            let project_names = plan.steering.options.get(PROJECT_FILES);
-            self.note_other_reads(&mut record.inputs, in_build, in_project, project_names);
+            self.note_other_reads(&mut record.inputs, in_build, ours, folders.project.as_deref());
             if reads.is_some_and(|reads| !reads.written.is_empty()) {
                 let text = format!("test `{}` writes into the tree, which is made anew", test.name.value);
                 (self.events)(Event::Warning(text));
@@ -131,13 +135,13 @@ impl Lab<'_> {
         Ok(Some((file.unwrap_or_default(), record)))
     }
 
-    /// What a run opened of the build folder, and of the test's project.
+    /// What a run opened of the build folder, and of our repository.
     fn note_other_reads(
         &mut self,
         inputs: &mut RunInputs,
         in_build: Option<(PathBuf, Option<Reads>)>,
-        in_project: Option<(PathBuf, Option<Reads>)>,
-        project_names: Option<&String>,
+        ours: Option<Reads>,
+        project: Option<&Path>,
     ) {
         let Workshop { hashes, root, .. } = &mut self.workshop;
         let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
@@ -149,16 +153,10 @@ impl Lab<'_> {
                 }
             }
         }
-        let Some((folder, reads)) = &in_project else { return };
-        let Ok(project) = folder.strip_prefix(&*root) else { return };
-        if reads.as_ref().is_none_or(|reads| !reads.folders.is_empty()) {
-            let names = project_names.cloned().unwrap_or_default();
-            inputs.files.insert(PROJECT_NAMES.to_owned(), names);
-        }
-        let files: Vec<PathBuf> = match reads {
-            Some(reads) => reads.files.iter().map(|file| project.join(file)).collect(),
-            // It is not known: all of it counts.
-            None => walkdir::WalkDir::new(folder)
+        let files: Vec<PathBuf> = match ours {
+            Some(reads) => reads.files.difference(&reads.written).cloned().collect(),
+            // It is not known: all of the project counts.
+            None => walkdir::WalkDir::new(project.unwrap_or(Path::new("")))
                 .into_iter()
                 .filter_map(Result::ok)
                 .filter_map(|entry| Some(entry.path().strip_prefix(&*root).ok()?.to_owned()))
@@ -225,6 +223,23 @@ impl Lab<'_> {
     ) -> Result<Environment, MakeError> {
         const CACHES: [&str; 3] = ["CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"];
         let mut env = self.workshop.env.clone();
+        let io = |error: std::io::Error| Obstacle::Environment(format!("{}: {error}", caches.display()));
+        // Nothing that another variant, or the same one before it was edited, has left.
+        if caches.exists() {
+            std::fs::remove_dir_all(caches).map_err(io)?;
+        }
+        // Caches that nobody has a variable for are kept below the home folder.
+        let home = caches.join("home");
+        std::fs::create_dir_all(&home).map_err(io)?;
+        if let Some(users) = env.get("HOME").map(PathBuf::from)
+            && env.get("PYTHONUSERBASE").is_none()
+        {
+            env.set("PYTHONUSERBASE", users.join(".local"));
+        }
+        for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"] {
+            env.set(name, home.join(name));
+        }
+        env.set("HOME", home);
         env.set("OVERLAID_TREE", tree);
         env.set("OVERLAID_BUILD", build.unwrap_or(tree));
         env.set("OVERLAID_VARIANT", OsStr::new(&subject.label));
@@ -237,21 +252,6 @@ impl Lab<'_> {
         }
         Ok(env)
     }
-}
-
-/// Whether a test could look for files of the tree without opening any: it is a script, or it is told where the
-/// tree is, or knows it from when it was built.
-fn may_look_for_files(test: &Test, ready: &Ready, tree: &Path) -> bool {
-    let program = ready.command.first().map(Path::new);
-    let is_built = program.zip(ready.build.as_ref()).is_some_and(|(file, build)| file.starts_with(build));
-    if !is_built || test.command.iter().any(|part| part.contains("{tree}")) {
-        return true;
-    }
-    let tree = tree.as_os_str().as_encoded_bytes();
-    program
-        .into_iter()
-        .chain(ready.artifacts.iter().map(PathBuf::as_path))
-        .any(|file| loaded::mentions(file, &[tree, b"OVERLAID_TREE"]))
 }
 
 /// Whether a run says something about the program: it was neither ended from outside nor unable to start.

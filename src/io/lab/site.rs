@@ -99,16 +99,28 @@ impl Site {
         self.folder.join("build").join(profile.map_or("default", Name::as_str)).join(project_folder(project))
     }
 
+    /// The folder of all build folders.
+    #[must_use]
+    pub fn builds(&self) -> PathBuf {
+        self.folder.join("build")
+    }
+
+    /// Where it is noted how the tree stood when it was made.
+    #[must_use]
+    pub fn snapshot(&self) -> PathBuf {
+        self.folder.join("tree.json")
+    }
+
     /// The folder of what a test prints and reports.
     #[must_use]
     pub fn results(&self, test: &Name) -> PathBuf {
         self.folder.join("results").join(test.as_str())
     }
 
-    /// The folder of a variant's run-time compile caches.
+    /// The folder of a test's run-time compile caches. They are emptied before each variant.
     #[must_use]
-    pub fn caches(&self, variant: &str) -> PathBuf {
-        self.folder.join("caches").join(variant)
+    pub fn caches(&self, test: &Name) -> PathBuf {
+        self.folder.join("caches").join(test.as_str())
     }
 }
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::evidence::build::{paths_digest, tree_digest};
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
+use crate::io::hashes::sha256_of;
 use crate::plan::Wanted;
-use crate::tree::{Changes, Content, Entry, Listing};
+use crate::tree::{Changes, Content, Entry, Listing, Mode};
 
 /// The files of a variant.
 #[derive(Debug, Clone)]
@@ -61,10 +62,23 @@ impl Sources {
         listed.chain(added.filter_map(|(path, content)| Some((path, content.as_ref()?.entry()))))
     }
 
-    /// A hash of the names of all files, without their contents: what globs and searches see.
+    /// A hash of the names of all files, without their contents: what globs and searches see. Modes and links
+    /// count: they are seen without opening anything.
     #[must_use]
     pub fn names(&self) -> &str {
-        self.names.get_or_init(|| paths_digest(self.entries().map(|(path, _)| path)))
+        self.names.get_or_init(|| {
+            let paths = paths_digest(self.entries().map(|(path, _)| path));
+            let mut odd: Vec<String> = self
+                .entries()
+                .filter(|(_, entry)| entry.mode != Mode::File)
+                .map(|(path, entry)| match entry.mode {
+                    Mode::Executable => format!("{path} executable"),
+                    _ => format!("{path} {} {}", entry.mode.as_octal(), entry.id),
+                })
+                .collect();
+            odd.sort();
+            sha256_of(format!("{paths}\n{}", odd.join("\n")).as_bytes())
+        })
     }
 
     /// A hash of all names, modes and contents.

@@ -153,20 +153,21 @@ impl Trial<'_> {
         let millis = u64::try_from(finished.wall.as_millis()).unwrap_or(u64::MAX);
         let process = Process { end, millis };
         let results = read_capped(&file("results")).filter(|results| !results.is_empty());
-        let is_file = results.is_some();
-        let output = results.or_else(|| read_capped(&program.stdout)).unwrap_or_default();
-        Ok(match self.format {
-            Format::Jsonl => {
-                let source = if is_file { jsonl::Source::ResultsFile } else { jsonl::Source::Stdout };
-                let mut run = jsonl::parse(seed, &output, source, process);
-                if finished.truncated {
-                    run.notes.push("it printed more than is kept".to_owned());
-                }
-                run
-            }
-            Format::Junit => junit::parse(seed, &output, process),
-            Format::Exit => exit::from_exit(seed, process),
-        })
+        let stdout = read_capped(&program.stdout).unwrap_or_default();
+        let is_too_long = |results: &Vec<u8>| u64::try_from(results.len()).is_ok_and(|len| len >= OUTPUT_CAP);
+        let is_cut = finished.truncated || results.as_ref().is_some_and(is_too_long);
+        let run = match self.format {
+            Format::Jsonl => match results {
+                Some(results) => jsonl::parse_both(seed, &results, &stdout, process),
+                None => jsonl::parse(seed, &stdout, jsonl::Source::Stdout, process),
+            },
+            Format::Junit => junit::parse(seed, &results.unwrap_or(stdout), process),
+            Format::Exit => return Ok(exit::from_exit(seed, process)),
+        };
+        if is_cut {
+            return Ok(run.cut_off("it printed more than is kept: the rest of its results is lost"));
+        }
+        Ok(run)
     }
 }
 

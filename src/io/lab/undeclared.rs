@@ -5,13 +5,14 @@
 //! and ninja would keep what came of such a file.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::UpstreamPath;
 use crate::io::hashes::{Hashes, write_atomically};
-use crate::io::reads::Watch;
+use crate::io::reads::Reads;
+use crate::tree::Entry;
 use crate::verdict::Obstacle;
 
 use super::inputs::{Read, describe, hash, upstream_path};
@@ -33,21 +34,6 @@ struct Undeclared {
     whole: Option<String>,
 }
 
-/// What is watched during a build.
-pub struct Watches {
-    tree: Option<Watch>,
-    project: Option<(PathBuf, Option<Watch>)>,
-}
-
-impl Watches {
-    /// Starts to watch the tree, and the folder of our own project, if there is one.
-    #[must_use]
-    pub fn start(tree: &Path, project: Option<&Path>) -> Self {
-        let project = project.map(|folder| (folder.to_owned(), Watch::start(folder)));
-        Self { tree: Watch::start(tree), project }
-    }
-}
-
 fn load(notes: &Path) -> Undeclared {
     let text = std::fs::read(notes.join(FILE)).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
@@ -64,27 +50,48 @@ pub fn differs(notes: &Path, sources: &Sources, root: &Path, hashes: &mut Hashes
         let path = UpstreamPath::parse(path.as_bytes()).ok();
         describe(path.and_then(|path| sources.entry(&path))) != **entry
     });
-    let changed =
-        changed.or_else(|| known.ours.iter().find(|(file, known)| hash(hashes, &root.join(file)) != **known));
-    changed.map(|(path, _)| format!("the build reads {path}, and neither CMake nor ninja knows"))
+    let ours = || known.ours.iter().find(|(file, known)| hash(hashes, &root.join(file)) != **known);
+    changed
+        .or_else(ours)
+        .map(|(path, _)| format!("the build reads {path}, and neither CMake nor ninja knows"))
 }
 
-/// Notes what a build that went well has opened, besides what is known of it, and adds to that all that builds
-/// in this folder have opened so: it went into what was built.
+/// What a build has opened without saying so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// These files of the tree.
+    pub files: BTreeMap<UpstreamPath, Entry>,
+    /// And perhaps any other: it could not be watched.
+    pub is_whole: bool,
+    /// These files of ours, with their hashes.
+    pub ours: BTreeMap<String, String>,
+}
+
+/// What was opened during a build.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// In the tree. `None`: it could not be watched.
+    pub tree: Option<Reads>,
+    /// In our repository.
+    pub ours: Option<Reads>,
+}
+
+/// Notes what a build that went well has opened, besides what is known of it, and gives all that builds in
+/// this folder have opened so: it went into what was built.
 ///
 /// # Errors
 /// If the note cannot be written.
 pub fn note(
     notes: &Path,
-    watches: Watches,
-    known: &mut Read,
+    seen: &Seen,
+    known: &Read,
     sources: &Sources,
     root: &Path,
     hashes: &mut Hashes,
-) -> Result<(), Obstacle> {
+) -> Result<Opened, Obstacle> {
     let before = load(notes);
     let mut after = before.clone();
-    match watches.tree.and_then(Watch::finish) {
+    match &seen.tree {
         Some(reads) => {
             let paths = reads.files.iter().filter_map(|file| upstream_path(file));
             for path in paths.filter(|path| !known.tree.contains_key(path)) {
@@ -99,13 +106,9 @@ pub fn note(
         }
         None => after.whole = Some(sources.whole().to_owned()),
     }
-    if let Some((folder, watch)) = watches.project
-        && let Ok(project) = folder.strip_prefix(root)
-        && let Some(reads) = watch.and_then(Watch::finish)
-    {
-        for file in reads.files.iter().filter(|file| folder.join(file).is_file()) {
-            let name = project.join(file).display().to_string();
-            after.ours.insert(name, hash(hashes, &folder.join(file)));
+    if let Some(reads) = &seen.ours {
+        for file in reads.files.difference(&reads.written).filter(|file| root.join(file).is_file()) {
+            after.ours.insert(file.display().to_string(), hash(hashes, &root.join(file)));
         }
     }
     after.ours.retain(|file, _| !known.files.contains_key(file));
@@ -116,11 +119,7 @@ pub fn note(
             .and_then(|text| write_atomically(&file, &text))
             .map_err(|error| Obstacle::Environment(format!("{}: {error}", file.display())))?;
     }
-    known.files.extend(after.ours);
-    if after.whole.is_some() {
-        known.tree.extend(sources.entries().map(|(path, entry)| (path.clone(), entry)));
-    }
     let paths = after.files.keys().filter_map(|path| UpstreamPath::parse(path.as_bytes()).ok());
-    known.tree.extend(paths.filter_map(|path| Some((path.clone(), sources.entry(&path)?))));
-    Ok(())
+    let files = paths.filter_map(|path| Some((path.clone(), sources.entry(&path)?))).collect();
+    Ok(Opened { files, is_whole: after.whole.is_some(), ours: after.ours })
 }

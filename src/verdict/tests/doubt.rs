@@ -228,6 +228,7 @@ fn speed(inputs: &str, values: &[f64]) -> State {
     State::Ran(Ran {
         toolchain: "cc".into(),
         inputs: Some(inputs.into()),
+        surroundings: None,
         runs: values.iter().enumerate().map(run).collect(),
         sanitized: BTreeMap::new(),
     })
