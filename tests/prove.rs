@@ -308,6 +308,26 @@ fn a_rule_that_does_not_say_what_it_reads_does_not_fool_us() {
     assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_ours_that_no_rule_names_counts_all_the_same() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("value", "exit 1\n"), ("other", "1\n")]);
+    let project = generated(&upstream, &pin, "\"${OVERLAID_TREE}/value\"");
+    let lists = project.read("tests/value/CMakeLists.txt").replace(
+        "-E copy \"${OVERLAID_TREE}/value\" value.sh",
+        "-E cat \"${CMAKE_CURRENT_SOURCE_DIR}/data\" \"${OVERLAID_TREE}/value\" > value.sh",
+    );
+    project.write("tests/value/CMakeLists.txt", lists);
+    project.write("tests/value/data", "\n");
+    project.run(&["prove"]).expect(0);
+    // Now it fails whatever the tree has.
+    project.write("tests/value/data", "exit 3\n");
+    let run = project.run(&["prove"]);
+    assert_ne!(run.code, 0, "{}", run.stdout);
+    assert!(!work(&run).is_empty(), "{}", run.stderr);
+}
+
 #[test]
 fn a_program_that_the_target_does_not_make_is_not_run() {
     let (upstream, pin) = library();

@@ -338,6 +338,9 @@ impl Running {
         let _ = waiter.join();
         let status =
             self.child.wait().map_err(|source| ProcessError::Wait { program: self.file.clone(), source })?;
+        if timed_out || interrupted.is_some() {
+            wait_for_group(pid);
+        }
         truncated |= cut_off(&program.stdout, program.cap) | cut_off(&program.stderr, program.cap);
         if let Some(signal) = interrupted.or_else(|| watch.signal()) {
             return Err(ProcessError::Interrupted { signal });
@@ -383,6 +386,16 @@ fn end_group(pid: Pid, told: &mpsc::Receiver<rustix::io::Result<()>>) -> rustix:
     }
     let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     told.recv().unwrap_or(Ok(()))
+}
+
+/// Gives the others of a group that was ended a moment to be gone. Who does not reap them keeps us no longer.
+fn wait_for_group(pid: Pid) {
+    for _ in 0..50 {
+        if rustix::process::test_kill_process_group(pid).is_err() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Whether a file was longer than allowed; it is not any more.

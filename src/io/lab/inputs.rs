@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::id::UpstreamPath;
 use crate::io::hashes::Hashes;
 use crate::io::reads::Reads;
-use crate::tree::Entry;
+use crate::tree::{Entry, Mode};
 
 use super::sources::Sources;
 
@@ -42,10 +42,13 @@ impl Sort<'_> {
     ) {
         // The lab is below the repository, and the build folder below the lab: the order matters.
         if let Ok(path) = file.strip_prefix(self.tree) {
-            if let Some(path) = upstream_path(path)
-                && let Some(entry) = sources.entry(&path)
+            tree_file(path, sources, read);
+            // Through a link of the tree, the file that was read stands elsewhere.
+            let real = file.canonicalize().ok();
+            if let Some(real) = real.as_deref().and_then(|real| real.strip_prefix(self.tree).ok())
+                && real != path
             {
-                read.tree.insert(path, entry);
+                tree_file(real, sources, read);
             }
         } else if file.starts_with(self.build) {
             // Made by the build itself.
@@ -77,6 +80,17 @@ impl Sort<'_> {
     }
 }
 
+/// A file of the tree that was read, and the links on the way to it.
+fn tree_file(file: &Path, sources: &Sources, read: &mut Read) {
+    let Some(path) = upstream_path(file) else { return };
+    let folders = path.ancestors().filter_map(|ancestor| UpstreamPath::parse(ancestor).ok());
+    for path in folders.chain([path.clone()]) {
+        if let Some(entry) = sources.entry(&path) {
+            read.tree.insert(path, entry);
+        }
+    }
+}
+
 /// The hash of a file, or why there is none.
 pub(super) fn hash(hashes: &mut Hashes, file: &Path) -> String {
     hashes.sha256(file).unwrap_or_else(|error| format!("cannot be read: {}", error.kind()))
@@ -93,15 +107,19 @@ pub fn upstream_path(path: &Path) -> Option<UpstreamPath> {
 /// folders that it may have listed (false). `None`: it is not known, so that everything may have mattered.
 #[must_use]
 pub fn opened(reads: Option<&Reads>, sources: &Sources) -> BTreeMap<UpstreamPath, (Entry, bool)> {
-    let counts = |path: &UpstreamPath| {
+    let counts = |path: &UpstreamPath, entry: Entry| {
         let file = path.to_os_path();
         let Some(reads) = reads else { return Some(false) };
         if reads.files.contains(file) {
             return Some(true);
         }
-        file.parent().is_some_and(|folder| reads.folders.contains(folder)).then_some(false)
+        let is_listed = file.parent().is_some_and(|folder| reads.folders.contains(folder));
+        // That a link was followed is not seen, only what it leads to.
+        let may_be_followed =
+            entry.mode == Mode::Symlink && !(reads.files.is_empty() && reads.folders.is_empty());
+        (is_listed || may_be_followed).then_some(false)
     };
-    let counted = |(path, entry): (&UpstreamPath, Entry)| Some((path.clone(), (entry, counts(path)?)));
+    let counted = |(path, entry): (&UpstreamPath, Entry)| Some((path.clone(), (entry, counts(path, entry)?)));
     sources.entries().filter_map(counted).collect()
 }
 

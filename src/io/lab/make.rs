@@ -13,7 +13,7 @@ use crate::io::hashes::{Hashes, sha256_of};
 use crate::io::loaded;
 use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::{Reads, Watch};
+use crate::io::reads::Watch;
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
 use crate::verdict::Obstacle;
@@ -22,7 +22,7 @@ use super::inputs::{Read, Sort, describe, hash};
 use super::pristine;
 use super::site::Site;
 use super::sources::Sources;
-use super::undeclared;
+use super::undeclared::{self, Seen};
 
 /// Tools and options: what makes a build of a test another one with the same files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -242,9 +242,10 @@ impl<'a> Workshop<'a> {
         test: &Test,
         steering: &Steering,
     ) -> Result<Made, MakeError> {
-        let mut read = Read { files: self.named_sources(test), ..Read::default() };
+        let named = self.named_sources(test);
         let Some(target) = target_of(test) else {
             let command = self.command(site, None, test);
+            let read = Read { files: named, ..Read::default() };
             return Ok(Made::Ready(Ready {
                 command,
                 read,
@@ -258,13 +259,14 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
-        let (outcome, anew, reads) =
+        let (outcome, anew, seen) =
             self.build_watched(site, sources, &project, ours, steering, &[target.to_owned()])?;
         let built = match outcome {
             Outcome::Built(built) => built,
             Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
         };
         let known = self.inputs(&project, target)?;
+        let mut read = Read::default();
         let tree = site.tree();
         let sort = Sort { tree: &tree, build: &project.build, root: &self.root };
         for file in known.files.iter().filter(|file| file.is_file()) {
@@ -274,8 +276,10 @@ impl<'a> Workshop<'a> {
             sort.file(file, sources, &mut self.hashes, &mut read, true);
         }
         self.note_configure_inputs(&project, &known, site, sources)?;
-        let opened = undeclared::note(&project.notes(), reads.as_ref(), &read.tree, sources)?;
+        let opened = undeclared::note(&project.notes(), &seen, &read, sources, &self.root, &mut self.hashes)?;
         read.tree.extend(opened.files);
+        read.files.extend(opened.ours);
+        read.files.extend(named);
         read.is_whole = opened.is_whole;
         note_files(&project, &read.files)?;
         let command = self.command(site, Some(&project.build), test);
@@ -310,13 +314,13 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         steering: &Steering,
         targets: &[String],
-    ) -> Result<(Outcome, Option<String>, Option<Reads>), MakeError> {
-        let mut anew = undeclared::differs(&project.notes(), sources);
+    ) -> Result<(Outcome, Option<String>, Seen), MakeError> {
+        let mut anew = undeclared::differs(&project.notes(), sources, &self.root, &mut self.hashes);
         let was_there = pristine::choose(&project.build, &mut |folder| {
             let at = Project { build: folder.to_owned(), ..project.clone() };
             let now = self.configured_for(&at, sources, ours, steering);
             at.configured_for().as_ref() == Some(&now)
-                && undeclared::differs(&at.notes(), sources).is_none()
+                && undeclared::differs(&at.notes(), sources, &self.root, &mut self.hashes).is_none()
                 && !pristine::is_bound_to_another(&at.notes(), sources.whole())
                 && !pristine::times_mislead(folder, &self.root, &mut self.hashes)
         })
@@ -326,16 +330,17 @@ impl<'a> Workshop<'a> {
         }
         let now = self.configured_for(project, sources, ours, steering);
         let watch = Watch::start(&site.tree());
+        let watch_of_ours = Watch::start_sources(&self.root);
         let outcome = match project.configure(&now)? {
             Some(failure) => Outcome::Failed(failure),
             None => project.build(targets)?,
         };
-        let reads = watch.and_then(Watch::finish);
-        if reads.as_ref().is_some_and(|reads| !reads.written.is_empty()) {
+        let seen = Seen { tree: watch.and_then(Watch::finish), ours: watch_of_ours.and_then(Watch::finish) };
+        if seen.tree.as_ref().is_some_and(|reads| !reads.written.is_empty()) {
             // What the build left in the tree goes with what it left in its folder.
             pristine::bind(&project.notes(), sources.whole());
         }
-        Ok((outcome, anew, reads))
+        Ok((outcome, anew, seen))
     }
 
     fn inputs(&self, project: &Project<'_>, target: &str) -> Result<ninja::Inputs, MakeError> {
@@ -383,7 +388,7 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let (outcome, _, reads) = self.build_watched(site, sources, &project, None, &steering, targets)?;
+        let (outcome, _, seen) = self.build_watched(site, sources, &project, None, &steering, targets)?;
         if matches!(outcome, Outcome::Built(_)) {
             let tree = site.tree();
             let mut read = Read::default();
@@ -395,7 +400,7 @@ impl<'a> Workshop<'a> {
                 }
                 self.note_configure_inputs(&project, &known, site, sources)?;
             }
-            undeclared::note(&project.notes(), reads.as_ref(), &read.tree, sources)?;
+            undeclared::note(&project.notes(), &seen, &read, sources, &self.root, &mut self.hashes)?;
             note_files(&project, &read.files)?;
         }
         Ok((project.build.clone(), outcome))

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::evidence::result::{MAY_MATTER, OF_TREE, PROTOCOL};
 use crate::evidence::{
@@ -536,6 +536,8 @@ impl<'a> Lab<'a> {
             events(Event::Warning(what));
         }
         open.now = None;
+        // Times of files are coarse. What is written now must be newer than what was built just before.
+        std::thread::sleep(Duration::from_millis(10));
         let wanted = subject.sources.wanted(&self.name);
         // The tree is nobody's but ours: what stands in the way was left by a test, and a copy is kept.
         let options = tree::Options { force: true, ..tree::Options::default() };

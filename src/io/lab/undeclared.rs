@@ -10,12 +10,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::id::UpstreamPath;
-use crate::io::hashes::write_atomically;
+use crate::io::hashes::{Hashes, write_atomically};
 use crate::io::reads::Reads;
 use crate::tree::Entry;
 use crate::verdict::Obstacle;
 
-use super::inputs::{describe, upstream_path};
+use super::inputs::{Read, describe, hash, upstream_path};
 use super::sources::Sources;
 
 /// The file in a build folder's notes.
@@ -24,8 +24,11 @@ const FILE: &str = "undeclared.json";
 /// What the builds in a folder have opened without saying so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Undeclared {
-    /// The files, as they were then.
+    /// Files of the tree, as they were then.
     files: BTreeMap<String, String>,
+    /// Files of our own project, relative to the repository, with their hashes then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ours: BTreeMap<String, String>,
     /// The whole tree, where it could not be watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     whole: Option<String>,
@@ -38,7 +41,7 @@ fn load(notes: &Path) -> Undeclared {
 
 /// Why what is in the build folder cannot be used for these sources; `None`: it can.
 #[must_use]
-pub fn differs(notes: &Path, sources: &Sources) -> Option<String> {
+pub fn differs(notes: &Path, sources: &Sources, root: &Path, hashes: &mut Hashes) -> Option<String> {
     let known = load(notes);
     if known.whole.is_some_and(|whole| whole != sources.whole()) {
         return Some("what the build reads cannot be watched here".to_owned());
@@ -47,7 +50,10 @@ pub fn differs(notes: &Path, sources: &Sources) -> Option<String> {
         let path = UpstreamPath::parse(path.as_bytes()).ok();
         describe(path.and_then(|path| sources.entry(&path))) != **entry
     });
-    changed.map(|(path, _)| format!("the build reads {path}, and neither CMake nor ninja knows"))
+    let ours = || known.ours.iter().find(|(file, known)| hash(hashes, &root.join(file)) != **known);
+    changed
+        .or_else(ours)
+        .map(|(path, _)| format!("the build reads {path}, and neither CMake nor ninja knows"))
 }
 
 /// What a build has opened without saying so.
@@ -57,6 +63,17 @@ pub struct Opened {
     pub files: BTreeMap<UpstreamPath, Entry>,
     /// And perhaps any other: it could not be watched.
     pub is_whole: bool,
+    /// These files of ours, with their hashes.
+    pub ours: BTreeMap<String, String>,
+}
+
+/// What was opened during a build.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// In the tree. `None`: it could not be watched.
+    pub tree: Option<Reads>,
+    /// In our repository.
+    pub ours: Option<Reads>,
 }
 
 /// Notes what a build that went well has opened, besides what is known of it, and gives all that builds in
@@ -66,27 +83,35 @@ pub struct Opened {
 /// If the note cannot be written.
 pub fn note(
     notes: &Path,
-    reads: Option<&Reads>,
-    known: &BTreeMap<UpstreamPath, Entry>,
+    seen: &Seen,
+    known: &Read,
     sources: &Sources,
+    root: &Path,
+    hashes: &mut Hashes,
 ) -> Result<Opened, Obstacle> {
     let before = load(notes);
     let mut after = before.clone();
-    match reads {
+    match &seen.tree {
         Some(reads) => {
             let paths = reads.files.iter().filter_map(|file| upstream_path(file));
-            for path in paths.filter(|path| !known.contains_key(path)) {
+            for path in paths.filter(|path| !known.tree.contains_key(path)) {
                 if let Some(entry) = sources.entry(&path) {
                     after.files.insert(path.to_string(), describe(Some(entry)));
                 }
             }
             // What a rule names by now is ninja's business.
             after.files.retain(|path, _| {
-                UpstreamPath::parse(path.as_bytes()).is_ok_and(|path| !known.contains_key(&path))
+                UpstreamPath::parse(path.as_bytes()).is_ok_and(|path| !known.tree.contains_key(&path))
             });
         }
         None => after.whole = Some(sources.whole().to_owned()),
     }
+    if let Some(reads) = &seen.ours {
+        for file in reads.files.difference(&reads.written).filter(|file| root.join(file).is_file()) {
+            after.ours.insert(file.display().to_string(), hash(hashes, &root.join(file)));
+        }
+    }
+    after.ours.retain(|file, _| !known.files.contains_key(file));
     if after != before {
         let file = notes.join(FILE);
         serde_json::to_vec(&after)
@@ -96,5 +121,5 @@ pub fn note(
     }
     let paths = after.files.keys().filter_map(|path| UpstreamPath::parse(path.as_bytes()).ok());
     let files = paths.filter_map(|path| Some((path.clone(), sources.entry(&path)?))).collect();
-    Ok(Opened { files, is_whole: after.whole.is_some() })
+    Ok(Opened { files, is_whole: after.whole.is_some(), ours: after.ours })
 }
