@@ -108,8 +108,13 @@ impl Place {
                 return Ok(None);
             }
             let root = parent.make_inside(temporary)?;
-            if root.inside(HOME)?.is_none() && !root.names()?.is_empty() {
-                // No folder of ours has anything before it has this mark.
+            // No folder of ours has anything before it has the mark, or after the mark is gone. Looked at in this order,
+            // and twice, a run that is just beginning or just clearing up is not taken for somebody's folder.
+            let is_foreign = || -> Result<bool, TreeError> {
+                let has_others = root.names()?.iter().any(|name| *name != HOME);
+                Ok(has_others && root.inside(HOME)?.is_none())
+            };
+            if is_foreign()? && is_foreign()? {
                 return Err(failed(Errno::EXIST));
             }
             let mut waiting = || {
