@@ -131,6 +131,11 @@ impl Place {
                 Ok(place) if !place.is_at(parent, temporary)? => {}
                 Ok(place) => {
                     place.clear()?;
+                    // The tree may have come after the look at the top, and this folder after it.
+                    if stat_at(parent, name).map_err(failed)?.is_some() {
+                        parent.remove_all(temporary)?;
+                        return Ok(None);
+                    }
                     return Ok(Some(place));
                 }
                 Err(TreeError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {}
