@@ -84,6 +84,9 @@ pub(super) fn make(
     renamed.map(Some)
 }
 
+/// How often the folder beside the place may vanish while it is taken: others may fail, but not for ever.
+const MOST_VANISHED: u32 = 1000;
+
 /// The folder beside the place, ours alone.
 struct Place {
     root: Root,
@@ -102,12 +105,20 @@ impl Place {
         events: &mut dyn FnMut(Event),
     ) -> Result<Option<Self>, TreeError> {
         let failed = |error| TreeError::io("make", parent.at(temporary), error);
-        let mut waited = false;
+        let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        let (mut waited, mut vanished) = (false, 0);
         loop {
             if stat_at(parent, name).map_err(failed)?.is_some() {
                 return Ok(None);
             }
-            let root = parent.make_inside(temporary)?;
+            // A run that failed removes the folder, perhaps between our making and our opening it.
+            let root = match parent.make_inside(temporary) {
+                Err(TreeError::Io { error, .. }) if is_gone(&error) && vanished < MOST_VANISHED => {
+                    vanished += 1;
+                    continue;
+                }
+                made => made?,
+            };
             // No folder of ours has anything before it has the mark, or after the mark is gone. Looked at in this order,
             // and twice, a run that is just beginning or just clearing up is not taken for somebody's folder.
             let is_foreign = || -> Result<bool, TreeError> {
@@ -138,7 +149,9 @@ impl Place {
                     }
                     return Ok(Some(place));
                 }
-                Err(TreeError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(TreeError::Io { error, .. }) if is_gone(&error) && vanished < MOST_VANISHED => {
+                    vanished += 1
+                }
                 Err(error) => return Err(error),
             }
         }
