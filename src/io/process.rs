@@ -185,7 +185,7 @@ impl Environment {
     /// The same rule, for variables that are given.
     #[must_use]
     pub fn scrubbed(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        const DROPPED: [&str; 14] = [
+        const DROPPED: [&str; 19] = [
             "CMAKE_GENERATOR",
             "CMAKE_GENERATOR_PLATFORM",
             "CMAKE_GENERATOR_TOOLSET",
@@ -198,6 +198,11 @@ impl Environment {
             "GCC_COLORS",
             "LANGUAGE",
             "MAKEFLAGS",
+            "MAKELEVEL",
+            "MAKEOVERRIDES",
+            "MAKE_TERMERR",
+            "MAKE_TERMOUT",
+            "MFLAGS",
             "NINJA_STATUS",
             "VERBOSE",
         ];
