@@ -18,7 +18,7 @@ pub enum Merged {
 }
 
 /// How two changes collide.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Conflict {
     /// Both changed the same lines. The text has conflict markers.
     Text {

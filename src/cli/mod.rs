@@ -1,6 +1,7 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
 mod apply;
+mod base;
 mod bench;
 mod build;
 mod context;
@@ -77,6 +78,7 @@ enum Command {
     Restore(restore::Args),
     Verify(verify::Args),
     Diff(diff::Args),
+    Base(base::Args),
     Build(build::Args),
     Test(test::Args),
     Prove(prove::Args),
@@ -105,6 +107,7 @@ fn run() -> ExitCode {
         Command::Restore(args) => restore::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
+        Command::Base(args) => base::run(&context, args, &mut ui),
         Command::Build(args) => build::run(&context, args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),

@@ -13,6 +13,8 @@ pub mod own_history;
 pub mod process;
 pub mod reads;
 #[cfg(feature = "git")]
+pub mod reports;
+#[cfg(feature = "git")]
 pub mod store;
 pub mod toolchain;
 pub mod tree;

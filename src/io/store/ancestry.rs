@@ -106,6 +106,22 @@ pub(super) fn range(
     Ok(members)
 }
 
+/// All commits that these reach, themselves included; children before parents, else the newest first.
+///
+/// # Errors
+/// If one of them is not here.
+pub(super) fn reachable(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Vec<Member>, UpstreamError> {
+    let mut seen: HashSet<Oid> = HashSet::new();
+    let mut open: Vec<Oid> = heads.iter().copied().filter(|head| seen.insert(*head)).collect();
+    let mut members = Vec::new();
+    while let Some(id) = open.pop() {
+        let header = reader.header(&id)?;
+        open.extend(header.parents.iter().filter(|&parent| seen.insert(*parent)));
+        members.push(Member { id, header });
+    }
+    Ok(newest_first(members))
+}
+
 /// Children before parents; among those that are free to come next, the one with the newest committer date.
 fn newest_first(members: Vec<Member>) -> Vec<Member> {
     let place: HashMap<Oid, usize> =

@@ -10,10 +10,13 @@ mod environment;
 mod error;
 mod git;
 mod history;
+mod last_tree;
 mod location;
 mod names;
 mod objects;
 mod open;
+mod places;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +33,7 @@ pub use open::{Need, StoreSpec, open, variable};
 
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::{Entry, Listing};
-use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
+use crate::upstream::{Commit, Touch, Upstream, UpstreamError, Walk, Walked};
 
 /// Listings that are kept: base and pin of a few overlays.
 const LISTINGS: usize = 4;
@@ -66,6 +69,9 @@ impl Store {
     fn with_names_of(mut self, clone: Store) -> Self {
         if clone.is_shallow() {
             self.objects.set_shallow();
+        }
+        if clone.objects.is_partial() {
+            self.objects.set_partial();
         }
         self.clone = Some(clone.objects);
         self
@@ -105,6 +111,20 @@ impl Store {
         names::resolve(&self.objects, rev)
     }
 
+    /// The commits of all branches and tags that the store knows, each once.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn all_heads(&self) -> Result<Vec<CommitId>, UpstreamError> {
+        let mut heads = names::all(&self.objects)?;
+        if let Some(clone) = &self.clone {
+            heads.extend(names::all(clone)?);
+        }
+        heads.sort();
+        heads.dedup();
+        Ok(heads)
+    }
+
     /// The upstream's main branch as the store knows it, for example `main`.
     #[must_use]
     pub fn default_branch(&self) -> Option<String> {
@@ -132,6 +152,19 @@ impl Upstream for Store {
 
     fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
         self.objects.read(|reader| reader.blob(id.as_bytes()))
+    }
+
+    fn blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        let places = self.objects.places();
+        order.sort_by_cached_key(|index| places.of_object(ids[*index].as_bytes()));
+        let mut blobs: Vec<Arc<[u8]>> = vec![Arc::default(); ids.len()];
+        self.objects.read(|reader| {
+            for index in order {
+                blobs[index] = reader.blob(ids[index].as_bytes())?;
+            }
+            Ok(blobs)
+        })
     }
 
     fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
@@ -178,6 +211,17 @@ impl Upstream for Store {
         paths: &[UpstreamPath],
     ) -> Result<Vec<Touch>, UpstreamError> {
         history::touches(&self.objects, tip, exclude, paths)
+    }
+
+    fn walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
+        walk::walk(&self.objects, question)
+    }
+
+    fn may_have_blob(&self, id: BlobId) -> Result<bool, UpstreamError> {
+        if self.is_shallow() || self.objects.is_partial() {
+            return Ok(true);
+        }
+        Ok(self.objects.read(|reader| reader.has(id.as_bytes())))
     }
 }
 

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use bstr::{BStr, ByteSlice};
 use gix::objs::{Find, Kind};
 
+use super::places::Places;
 use crate::tree::Mode;
 use crate::upstream::UpstreamError;
 
@@ -41,6 +42,8 @@ pub(super) struct Objects {
     /// Headers that are not in the commit-graph; decoding them again for each question would dominate.
     headers: RwLock<HashMap<Oid, Arc<Header>>>,
     shallow: bool,
+    partial: bool,
+    places: OnceLock<Places>,
 }
 
 /// A handle on the objects for one thread.
@@ -67,12 +70,26 @@ impl Objects {
         // Git does not use the commit-graph of a shallow repository either: it can disagree with what is here.
         // One that cannot be read only costs time.
         let graph = if shallow { None } else { local.commit_graph_if_enabled().ok().flatten() };
-        Ok(Self { repository, idle: Mutex::default(), graph, headers: RwLock::default(), shallow })
+        let partial = is_partial(&local);
+        Ok(Self {
+            repository,
+            idle: Mutex::default(),
+            graph,
+            headers: RwLock::default(),
+            shallow,
+            partial,
+            places: OnceLock::new(),
+        })
     }
 
     /// Whether history is cut off.
     pub fn is_shallow(&self) -> bool {
         self.shallow
+    }
+
+    /// Whether objects may be missing that the upstream has: a clone made with `--filter`.
+    pub fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// Takes the repository for one whose history is cut off: it borrows objects from such a one.
@@ -81,9 +98,19 @@ impl Objects {
         self.graph = None;
     }
 
+    /// Takes the repository for one that lacks objects: it borrows from such a one.
+    pub fn set_partial(&mut self) {
+        self.partial = true;
+    }
+
     /// The folder of the objects themselves.
     pub fn objects_dir(&self) -> PathBuf {
         self.repository.objects.path().to_owned()
+    }
+
+    /// Where objects lie.
+    pub fn places(&self) -> &Places {
+        self.places.get_or_init(|| Places::of(&self.objects_dir()))
     }
 
     /// A repository handle, for names.
@@ -96,8 +123,6 @@ impl Objects {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let handle = idle.unwrap_or_else(|| {
             let mut handle = self.repository.to_thread_local().objects;
-            // Where an object lies means something only while its pack stays open.
-            handle.prevent_pack_unload();
             handle.set_pack_cache(|| {
                 Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(PACK_CACHE))
             });
@@ -115,15 +140,21 @@ impl Objects {
     }
 }
 
+/// Whether the configuration says that a remote keeps back what was not asked for.
+fn is_partial(repository: &gix::Repository) -> bool {
+    let config = repository.config_snapshot();
+    let config = config.plumbing();
+    let says = |section: &str, keys: &[&str]| {
+        let sections = config.sections_by_name(section).into_iter().flatten();
+        sections.into_iter().any(|section| keys.iter().any(|key| section.contains_value_name(key)))
+    };
+    says("extensions", &["partialClone"]) || says("remote", &["promisor", "partialCloneFilter"])
+}
+
 impl Reader<'_> {
     /// The objects that this reads.
     pub fn objects(&self) -> &Objects {
         self.objects
-    }
-
-    /// The handle itself.
-    pub fn handle(&self) -> &gix::OdbHandle {
-        &self.handle
     }
 
     /// The kind and the bytes of an object; `None` if it is not here.
@@ -192,6 +223,11 @@ impl Reader<'_> {
     pub fn commit(&mut self, id: &Oid) -> Result<&[u8], UpstreamError> {
         let objects = self.objects;
         self.try_object(Kind::Commit, id)?.ok_or_else(|| objects.missing("commit", id))
+    }
+
+    /// Whether an object of this name is here.
+    pub fn has(&self, id: &Oid) -> bool {
+        gix::objs::Exists::exists(&self.handle, &gix::ObjectId::from(*id))
     }
 
     /// Whether this object is here and a commit.
@@ -343,7 +379,8 @@ pub(super) fn parse_tree(mut data: &[u8]) -> impl Iterator<Item = Result<TreeLin
     })
 }
 
-fn parse_tree_line(data: &[u8]) -> Result<(TreeLine<'_>, &[u8]), &'static str> {
+/// The first line of a tree object, and what is behind it.
+pub(super) fn parse_tree_line(data: &[u8]) -> Result<(TreeLine<'_>, &[u8]), &'static str> {
     // A history reads tens of millions of lines: no general search and no general number here.
     let digits = data.iter().take(7).position(|&byte| byte == b' ').ok_or("an entry has no mode")?;
     let mut mode = 0_u32;
