@@ -10,10 +10,12 @@
 mod support;
 
 mod apply;
+mod base;
 mod diff;
 mod lex;
 mod manifest;
 mod merge;
+mod notes;
 mod planted;
 mod prove;
 mod rowops;

@@ -11,7 +11,7 @@ use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::manifest::edit;
 use crate::overlay::Loaded;
-use crate::provenance::base::{Confidence, Inferred, Named, Nearest, PathBase, infer};
+use crate::provenance::base::{Confidence, Inferred, Named, Nearest, PathBase, entry_at, infer};
 use crate::provenance::pull_request_number;
 use crate::upstream::{Commit, Upstream};
 
@@ -142,7 +142,10 @@ fn judge(loaded: &Loaded, inferred: &Inferred, store: &Store) -> Result<Judgemen
     let Some(base) = &inferred.base else { return Ok(Judgement::Doubtful) };
     if let Some(recorded) = &loaded.overlay.base {
         for path in &inferred.paths {
-            let at = |commit: CommitId| store.entry(commit, &path.path);
+            let at = |commit: CommitId| {
+                let names = path.nearest.iter().map(|nearest| &nearest.path);
+                entry_at(store, commit, std::iter::once(&path.path).chain(names))
+            };
             let there = at(recorded.value)?.map(|entry| entry.id);
             let is_nearest = path.nearest.first().is_none_or(|first| {
                 let equal = path.nearest.iter().filter(|other| other.distance.tokens == first.distance.tokens);

@@ -292,6 +292,9 @@ impl<'a> Subject<'a> {
         });
         report.state = decided.state;
         report.why = decided.why;
+        if report.state == State::Fresh && !history.between.is_empty() {
+            report.why = "upstream changed the path and took that back".to_owned();
+        }
         report.notes.extend(decided.notes);
         report.notes.extend(relation.notes.iter().cloned());
         report.moved_by = history.between.iter().map(|touch| touch.commit).collect();

@@ -15,13 +15,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use similar::algorithms::{Capture, Compact, Replace, myers};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
-
 use crate::id::BlobId;
 use crate::merge::is_binary;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Touch, Upstream, UpstreamError};
+
+use super::align::{Aligner, Run};
 
 /// A line's text, by its place among all texts.
 type Text = u32;
@@ -35,8 +34,13 @@ const MOST_BYTES_KEPT: usize = 16 << 20;
 #[derive(Debug, Default)]
 struct Version {
     lines: Vec<Line>,
-    /// Where each line ends, in bytes.
-    ends: Vec<usize>,
+}
+
+/// The bytes of a version, and where each line ends.
+#[derive(Debug, Clone)]
+struct Bytes {
+    bytes: Arc<[u8]>,
+    ends: Arc<[usize]>,
 }
 
 /// What a commit did to the path.
@@ -77,10 +81,11 @@ pub(super) struct Ledger {
     base: Option<Entry>,
     pin: Option<Entry>,
     /// Contents by their names, as far as they are kept.
-    contents: HashMap<Entry, Arc<[u8]>>,
+    contents: HashMap<Entry, Bytes>,
     kept: usize,
     /// Contents that are needed soon.
     ahead: HashMap<Entry, Arc<[u8]>>,
+    aligner: Aligner,
 }
 
 /// Touches whose contents are read at once.
@@ -161,7 +166,7 @@ impl Ledger {
             mode.filter(|_| !touch.before.is_empty() && touch.before.iter().all(is_new_mode));
         let hunks = match parents.as_slice() {
             [] => vec![Hunk { gained: after.lines.clone(), lost: Vec::new() }],
-            [parent] => hunks(&parent.lines, &after.lines),
+            [parent] => hunks(&mut self.aligner, &parent.lines, &after.lines),
             parents => {
                 let set = |version: &Version| version.lines.iter().copied().collect::<HashSet<Line>>();
                 let (of_parents, now): (Vec<_>, _) = (parents.iter().map(|p| set(p)).collect(), set(&after));
@@ -189,7 +194,7 @@ impl Ledger {
         if let Some(version) = self.versions.get(&entry) {
             return Ok(Arc::clone(version));
         }
-        let bytes = self.read(entry, upstream)?;
+        let bytes = self.read(entry, upstream)?.bytes;
         let mut version = Version::default();
         match near.first().and_then(|near| Some((*near, self.versions.get(near).cloned()?))) {
             Some((near, old)) if is_text(near, entry) => {
@@ -208,79 +213,67 @@ impl Ledger {
         Ok(version)
     }
 
-    fn read(&mut self, entry: Entry, upstream: &dyn Upstream) -> Result<Arc<[u8]>, UpstreamError> {
-        if let Some(bytes) = self.contents.get(&entry).or_else(|| self.ahead.get(&entry)) {
-            let bytes = Arc::clone(bytes);
-            self.keep(entry, &bytes);
-            return Ok(bytes);
+    fn read(&mut self, entry: Entry, upstream: &dyn Upstream) -> Result<Bytes, UpstreamError> {
+        if let Some(known) = self.contents.get(&entry) {
+            return Ok(known.clone());
         }
-        let bytes = match entry.mode {
-            Mode::Submodule => Arc::from(entry.id.to_string().into_bytes()),
-            _ => upstream.blob(entry.id)?,
+        let bytes = match (self.ahead.get(&entry), entry.mode) {
+            (Some(bytes), _) => Arc::clone(bytes),
+            (None, Mode::Submodule) => Arc::from(entry.id.to_string().into_bytes()),
+            (None, _) => upstream.blob(entry.id)?,
         };
-        self.keep(entry, &bytes);
-        Ok(bytes)
-    }
-
-    fn keep(&mut self, entry: Entry, bytes: &Arc<[u8]>) {
-        if self.contents.contains_key(&entry) {
-            return;
-        }
         if self.kept + bytes.len() > MOST_BYTES_KEPT {
             self.contents.clear();
             self.kept = 0;
         }
         self.kept += bytes.len();
-        self.contents.insert(entry, Arc::clone(bytes));
+        let mut end = 0;
+        let ends = split(&bytes, entry.mode).map(|line| {
+            end += line.len();
+            end
+        });
+        let ends = ends.collect();
+        let read = Bytes { bytes, ends };
+        self.contents.insert(entry, read.clone());
+        Ok(read)
     }
 
     /// Lines that start and end as in the old version are the old ones; between them a diff decides.
-    fn align(&mut self, before: &[u8], old: &Version, bytes: &[u8], entry: Entry, into: &mut Version) {
-        if is_one_line(before, entry.mode) || is_one_line(bytes, entry.mode) {
+    fn align(&mut self, before: &Bytes, old: &Version, bytes: &[u8], entry: Entry, into: &mut Version) {
+        if is_one_line(&before.bytes, entry.mode) || is_one_line(bytes, entry.mode) {
             self.append(bytes, entry, into);
             return;
         }
-        let (head, tail) = equal_ends(before, &old.ends, bytes);
-        let head_bytes = head.checked_sub(1).map_or(0, |last| old.ends[last]);
-        let tail_start = old.ends.len() - tail;
-        let tail_bytes = before.len() - tail_start.checked_sub(1).map_or(0, |last| old.ends[last]);
+        let (before, ends) = (&before.bytes, &before.ends);
+        let (head, tail) = equal_ends(before, ends, bytes);
+        let tail_start = ends.len() - tail;
+        let start = |line: usize| line.checked_sub(1).map_or(0, |last| ends[last]);
+        let (head_bytes, tail_bytes) = (start(head), before.len() - start(tail_start));
+        into.lines.reserve(old.lines.len() + 16);
         into.lines.extend_from_slice(&old.lines[..head]);
-        into.ends.extend_from_slice(&old.ends[..head]);
 
         let old_middle = &old.lines[head..tail_start];
         let old_texts: Vec<Text> = old_middle.iter().map(|line| self.text_of[*line as usize]).collect();
         let middle = &bytes[head_bytes..bytes.len() - tail_bytes];
-        let mut texts = Vec::new();
-        let mut end = head_bytes;
-        for line in lines(middle) {
-            end += line.len();
-            into.ends.push(end);
-            texts.push(self.text(line));
-        }
-        for op in diff(&old_texts, &texts) {
-            match op {
-                DiffOp::Equal { old_index, len, .. } => {
-                    into.lines.extend_from_slice(&old_middle[old_index..old_index + len]);
-                }
-                DiffOp::Delete { .. } => {}
-                DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
-                    for text in &texts[new_index..new_index + new_len] {
-                        let line = self.born(*text);
-                        into.lines.push(line);
-                    }
-                }
+        let texts: Vec<Text> = lines(middle).map(|line| self.text(line)).collect();
+        let mut at = 0;
+        for Run { old: at_old, new: at_new, len } in self.aligner.align(&old_texts, &texts) {
+            for text in &texts[at..at_new] {
+                let line = self.born(*text);
+                into.lines.push(line);
             }
+            into.lines.extend_from_slice(&old_middle[at_old..at_old + len]);
+            at = at_new + len;
         }
-
+        for text in &texts[at..] {
+            let line = self.born(*text);
+            into.lines.push(line);
+        }
         into.lines.extend_from_slice(&old.lines[tail_start..]);
-        into.ends.extend(old.ends[tail_start..].iter().map(|end| end + bytes.len() - before.len()));
     }
 
     fn append(&mut self, bytes: &[u8], entry: Entry, into: &mut Version) {
-        let mut end = 0;
         for line in split(bytes, entry.mode) {
-            end += line.len();
-            into.ends.push(end);
             let text = self.text(line);
             let line = self.born(text);
             into.lines.push(line);
@@ -288,18 +281,17 @@ impl Ledger {
     }
 
     /// Takes identities of another parent for lines that the first parent does not have.
-    fn adopt(&self, other: &Version, version: &mut Version, first: Entry) {
+    fn adopt(&mut self, other: &Version, version: &mut Version, first: Entry) {
         let of_first: HashSet<Line> =
             self.versions.get(&first).map_or_else(HashSet::new, |first| first.lines.iter().copied().collect());
         let text = |line: &Line| self.text_of[*line as usize];
         let old: Vec<Text> = other.lines.iter().map(text).collect();
         let new: Vec<Text> = version.lines.iter().map(text).collect();
         let taken: HashSet<Line> = version.lines.iter().copied().collect();
-        for op in diff(&old, &new) {
-            let DiffOp::Equal { old_index, new_index, len } = op else { continue };
+        for Run { old, new, len } in self.aligner.align(&old, &new) {
             for offset in 0..len {
-                let theirs = other.lines[old_index + offset];
-                let line = &mut version.lines[new_index + offset];
+                let theirs = other.lines[old + offset];
+                let line = &mut version.lines[new + offset];
                 if !of_first.contains(line) && !taken.contains(&theirs) {
                     *line = theirs;
                 }
@@ -403,15 +395,20 @@ impl Ledger {
     /// Where in a text each of these lines is, and which of the text's lines are one of them.
     fn matched(&self, old: &[Line], new: &[Option<Text>]) -> (Vec<Option<usize>>, Vec<bool>) {
         let (mut places, mut explained) = (vec![None; old.len()], vec![false; new.len()]);
-        let old: Vec<Option<Text>> = old.iter().map(|line| Some(self.text_of[*line as usize])).collect();
-        for op in diff(&old, new) {
-            let DiffOp::Equal { old_index, new_index, len } = op else { continue };
-            // A text that upstream never had is equal to nothing.
+        let old: Vec<Text> = old.iter().map(|line| self.text_of[*line as usize]).collect();
+        // A text that upstream never had is equal to nothing.
+        let mut next = u32::try_from(self.texts.len()).unwrap_or(Text::MAX);
+        let mut number = |text: &Option<Text>| {
+            text.unwrap_or_else(|| {
+                next = next.saturating_add(1);
+                next
+            })
+        };
+        let new: Vec<Text> = new.iter().map(&mut number).collect();
+        for Run { old, new, len } in Aligner::default().align(&old, &new) {
             for offset in 0..len {
-                if new[new_index + offset].is_some() {
-                    places[old_index + offset] = Some(new_index + offset);
-                    explained[new_index + offset] = true;
-                }
+                places[old + offset] = Some(new + offset);
+                explained[new + offset] = true;
             }
         }
         (places, explained)
@@ -543,28 +540,19 @@ fn equal_bytes_at_end(a: &[u8], b: &[u8]) -> usize {
     tail + a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Items up to which the plain algorithm is the faster one: neighbouring versions differ in a few places.
-const SMALL: usize = 3000;
-
-fn diff<T: Eq + std::hash::Hash + Ord>(old: &[T], new: &[T]) -> Vec<DiffOp> {
-    if old.len() + new.len() > SMALL {
-        return capture_diff_slices(Algorithm::Histogram, old, new);
+/// What a step from one list of lines to another gains and loses, place by place.
+fn hunks(aligner: &mut Aligner, old: &[Line], new: &[Line]) -> Vec<Hunk> {
+    let mut hunks = Vec::new();
+    let (mut at_old, mut at_new) = (0, 0);
+    let end = Run { old: old.len(), new: new.len(), len: 0 };
+    for run in aligner.align(old, new).into_iter().chain([end]) {
+        let hunk = Hunk { gained: new[at_new..run.new].to_vec(), lost: old[at_old..run.old].to_vec() };
+        if hunk != Hunk::default() {
+            hunks.push(hunk);
+        }
+        (at_old, at_new) = (run.old + run.len, run.new + run.len);
     }
-    let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
-    let Ok(()) = myers::diff_deadline_raw(&mut ops, old, 0..old.len(), new, 0..new.len(), None);
-    ops.into_inner().into_inner().into_ops()
-}
-
-fn hunks(old: &[Line], new: &[Line]) -> Vec<Hunk> {
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[head..], &new[head..]);
-    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
-    diff(old, new)
-        .into_iter()
-        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
-        .map(|op| Hunk { gained: new[op.new_range()].to_vec(), lost: old[op.old_range()].to_vec() })
-        .collect()
+    hunks
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! Patch ids and "it applies in reverse" prove nothing and are not used.
 
 mod absorb;
+mod align;
 pub mod base;
 mod conditions;
 mod history;

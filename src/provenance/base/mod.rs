@@ -15,7 +15,7 @@ use crate::id::{CommitId, UpstreamPath};
 use crate::manifest::Kind;
 use crate::overlay::diff::{Applied, apply};
 use crate::overlay::{Loaded, content_at};
-use crate::tree::{Content, Mode};
+use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Commit, Upstream, UpstreamError};
 
 pub use header::{Mention, mentions};
@@ -162,9 +162,10 @@ fn infer_files(
         let mut named = Vec::new();
         for mention in mentions(path, &content.bytes) {
             let Some(commit) = resolve(&mention.digits) else { continue };
-            let distance = match upstream.entry(commit, path)? {
-                Some(entry) if entry.mode != Mode::Submodule => Some(measure.distance(entry, upstream)?),
-                _ => None,
+            let names = versions.iter().map(|version| &version.path);
+            let distance = match entry_at(upstream, commit, std::iter::once(path).chain(names))? {
+                Some(entry) => Some(measure.distance(entry, upstream)?),
+                None => None,
             };
             let agrees = distance.is_some_and(|distance| {
                 nearest.first().is_none_or(|first| distance <= first.distance)
@@ -177,9 +178,34 @@ fn infer_files(
     choose(paths, measures, pin, upstream)
 }
 
+/// What stands at a commit under the first of these names that it has.
+///
+/// # Errors
+/// If the commit is not here.
+pub fn entry_at<'p>(
+    upstream: &dyn Upstream,
+    commit: CommitId,
+    names: impl Iterator<Item = &'p UpstreamPath>,
+) -> Result<Option<Entry>, UpstreamError> {
+    let mut tried: Vec<&UpstreamPath> = Vec::new();
+    for name in names {
+        if tried.contains(&name) {
+            continue;
+        }
+        tried.push(name);
+        match upstream.entry(commit, name)? {
+            Some(entry) if entry.mode != Mode::Submodule => return Ok(Some(entry)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
 fn confidence(nearest: &[Nearest], tokens: usize) -> Confidence {
     let Some(first) = nearest.first() else { return Confidence::Low };
-    let is_alone = nearest.get(1).is_none_or(|second| second.distance > first.distance);
+    // The same content under another name is no other content.
+    let second = nearest.iter().find(|other| other.id != first.id);
+    let is_alone = second.is_none_or(|second| second.distance > first.distance);
     match first.distance.tokens {
         0 => Confidence::Exact,
         distance if is_alone && distance * 4 <= tokens => Confidence::High,
@@ -212,14 +238,7 @@ fn choose(
         for (path, measure) in paths.iter().zip(&mut measures) {
             // A path that moved is looked for under the name that it had then.
             let names = path.nearest.iter().map(|nearest| &nearest.path);
-            let mut here = None;
-            for name in std::iter::once(&path.path).chain(names) {
-                here = match upstream.entry(commit, name)? {
-                    Some(entry) if entry.mode != Mode::Submodule => Some(entry),
-                    _ => continue,
-                };
-                break;
-            }
+            let here = entry_at(upstream, commit, std::iter::once(&path.path).chain(names))?;
             let distance = match here {
                 Some(entry) => measure.distance(entry, upstream)?,
                 None => measure.to_nothing(),
