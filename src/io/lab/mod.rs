@@ -10,7 +10,9 @@
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what goes in | `inputs` |
 //! | running it, and what that opens | `running` |
-//! | what is on record | `records` |
+//! | options and tools | `steering` |
+//! | records on disk | `records` |
+//! | which of them still hold | `recall` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
@@ -26,9 +28,11 @@ pub mod inputs;
 pub mod make;
 pub mod measure;
 mod pristine;
+mod recall;
 pub mod records;
 mod running;
 pub mod site;
 pub mod sources;
+pub mod steering;
 pub mod trial;
 mod undeclared;
