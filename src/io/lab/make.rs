@@ -11,13 +11,15 @@ use crate::id::Name;
 use crate::io::cmake::{BuildError, BuildFailure, Outcome, Project};
 use crate::io::hashes::Hashes;
 use crate::io::loaded;
+use crate::io::machine::Places;
 use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::Watch;
+use crate::io::reads::{LongWatch, Watch};
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
 use crate::verdict::Obstacle;
 
+use super::ground::{self, Began, Ground};
 use super::inputs::{Read, Sort};
 use super::pristine;
 use super::site::Site;
@@ -39,6 +41,8 @@ pub struct Ready {
     pub artifacts: Vec<PathBuf>,
     /// Why everything was built anew, if it was.
     pub anew: Option<String>,
+    /// What of the machine it stands on.
+    pub ground: Ground,
 }
 
 /// What became of a test on a variant.
@@ -47,7 +51,7 @@ pub enum Made {
     /// It can be run.
     Ready(Ready),
     /// The sources do not build.
-    Failed(BuildFailure),
+    Failed(BuildFailure, Ground),
 }
 
 /// Why it cannot be told.
@@ -99,6 +103,17 @@ pub struct Workshop<'a> {
     pub requirement: Requirement,
     /// Hashes of files.
     pub hashes: Hashes,
+    /// Where compilers look, once it was looked at; within, `None`: there are too many places.
+    places: Option<Option<Places>>,
+}
+
+/// How a build went that was watched.
+struct Watched {
+    outcome: Outcome,
+    /// Why everything was built anew, if it was.
+    anew: Option<String>,
+    seen: Seen,
+    ground: Ground,
 }
 
 impl<'a> Workshop<'a> {
@@ -111,7 +126,7 @@ impl<'a> Workshop<'a> {
         let requires = profile.and_then(|profile| profile.requires.as_ref());
         let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
-        Self { root, profile, env, tools, requirement, hashes }
+        Self { root, profile, env, tools, requirement, hashes, places: None }
     }
 
     /// The name of the profile.
@@ -120,7 +135,8 @@ impl<'a> Workshop<'a> {
         self.profile.map(|profile| &profile.name.value)
     }
 
-    /// Configures and builds what a test needs. The tree is in place.
+    /// Configures and builds what a test needs. The tree is in place. `anew_if_moved`: also what was built well is
+    /// made anew if the machine is not what it was when the build folder was made.
     ///
     /// # Errors
     /// If the machine is in the way.
@@ -130,6 +146,7 @@ impl<'a> Workshop<'a> {
         sources: &Sources,
         test: &Test,
         steering: &Steering,
+        anew_if_moved: bool,
     ) -> Result<Made, MakeError> {
         let named = self.named_sources(test);
         let Some(target) = target_of(test) else {
@@ -142,17 +159,19 @@ impl<'a> Workshop<'a> {
                 build: None,
                 artifacts: Vec::new(),
                 anew: None,
+                ground: Ground::Unknown,
             }));
         };
         let env = self.env.clone();
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
-        let (outcome, anew, seen) =
-            self.build_watched(site, sources, &project, ours, steering, &[target.to_owned()])?;
+        let targets = [target.to_owned()];
+        let watched = self.build_watched(site, sources, &project, ours, steering, &targets, anew_if_moved)?;
+        let Watched { outcome, anew, seen, ground } = watched;
         let built = match outcome {
             Outcome::Built(built) => built,
-            Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
+            Outcome::Failed(failure) => return Ok(Made::Failed(failure, ground)),
         };
         let known = self.inputs(&project, target)?;
         let mut read = Read::default();
@@ -190,11 +209,12 @@ impl<'a> Workshop<'a> {
         };
         let artifacts = known.files.iter().filter(is_artifact).cloned().collect();
         let build = Some(project.build.clone());
-        Ok(Made::Ready(Ready { command, read, steps: built.steps, build, artifacts, anew }))
+        Ok(Made::Ready(Ready { command, read, steps: built.steps, build, artifacts, anew, ground }))
     }
 
-    /// Configures and builds, and watches which files of the tree are opened meanwhile. What was compiled
-    /// for another variant is thrown away where neither CMake nor ninja would know that it is out of date.
+    /// Configures and builds, and makes the folder anew where it stands on a machine that is another by now: a
+    /// failure would be that machine's.
+    #[expect(clippy::too_many_arguments, reason = "all of it is what one build depends on")]
     fn build_watched(
         &mut self,
         site: &Site,
@@ -203,7 +223,31 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         steering: &Steering,
         targets: &[String],
-    ) -> Result<(Outcome, Option<String>, Seen), MakeError> {
+        anew_if_moved: bool,
+    ) -> Result<Watched, MakeError> {
+        let mut watched = self.build_once(site, sources, project, ours, steering, targets)?;
+        let is_failed = matches!(watched.outcome, Outcome::Failed(_));
+        if watched.ground == Ground::Moved && (is_failed || anew_if_moved) {
+            std::fs::remove_dir_all(&project.build)
+                .map_err(|error| Obstacle::Environment(format!("{}: {error}", project.build.display())))?;
+            self.places = None;
+            watched = self.build_once(site, sources, project, ours, steering, targets)?;
+            watched.anew = Some("the machine has changed".to_owned());
+        }
+        Ok(watched)
+    }
+
+    /// Configures and builds, and watches which files are opened meanwhile. What was compiled for another variant is
+    /// thrown away where neither CMake nor ninja would know that it is out of date.
+    fn build_once(
+        &mut self,
+        site: &Site,
+        sources: &Sources,
+        project: &Project<'_>,
+        ours: Option<&Path>,
+        steering: &Steering,
+        targets: &[String],
+    ) -> Result<Watched, MakeError> {
         let mut anew = undeclared::differs(&project.notes(), sources, &self.root, &mut self.hashes);
         let was_there = pristine::choose(&project.build, &mut |folder| {
             let at = Project { build: folder.to_owned(), ..project.clone() };
@@ -217,19 +261,56 @@ impl<'a> Workshop<'a> {
         if was_there || project.build.exists() {
             anew = None;
         }
+        let notes = project.notes();
         let now = self.configured_for(project, sources, ours, steering);
+        let is_made = project.build.join("build.ninja").is_file();
+        let places = self.places();
+        let began = Began::look(&notes, places.as_ref(), is_made);
+        let on_machine = places.as_ref().and_then(|places| LongWatch::start(places.iter()));
         let watch = Watch::start(&site.tree());
         let watch_of_ours = Watch::start_sources(&self.root);
-        let outcome = match project.configure(&now)? {
+        let failed = project.configure(&now)?;
+        // What CMake has found elsewhere is known only now, and compilers have not looked there yet.
+        let named = places.as_ref().map(|places| {
+            let own = self.root.join(".overlaid");
+            let named = ground::named_elsewhere(&project.build, &steering.options, &self.root, places);
+            (named.is_empty()).then(Places::default).or_else(|| Places::look(&self.env, &named, &own))
+        });
+        let (began, elsewhere) = match named.flatten() {
+            Some(more) => {
+                let watch = LongWatch::start(more.iter().filter(|path| {
+                    places.as_ref().is_some_and(|known| !known.iter().any(|known| known == *path))
+                }));
+                (began.and(&more, false), watch)
+            }
+            None => (began, None),
+        };
+        let outcome = match failed {
             Some(failure) => Outcome::Failed(failure),
             None => project.build(targets)?,
         };
+        let opened = on_machine.and_then(LongWatch::finish).zip(elsewhere.and_then(LongWatch::finish));
+        let opened = opened.map(|(mut opened, more)| {
+            opened.files.extend(more.files);
+            opened
+        });
         let seen = Seen { tree: watch.and_then(Watch::finish), ours: watch_of_ours.and_then(Watch::finish) };
         if seen.tree.as_ref().is_some_and(|reads| !reads.written.is_empty()) {
             // What the build left in the tree goes with what it left in its folder.
-            pristine::bind(&project.notes(), sources.whole());
+            pristine::bind(&notes, sources.whole());
         }
-        Ok((outcome, anew, seen))
+        let ground = began
+            .end(&notes, opened, seen.ours.as_ref())
+            .map_err(|error| Obstacle::Environment(format!("{}: {error}", notes.display())))?;
+        Ok(Watched { outcome, anew, seen, ground })
+    }
+
+    /// Where compilers look on this machine; `None`: in too many places.
+    fn places(&mut self) -> Option<Places> {
+        if self.places.is_none() {
+            self.places = Some(Places::look(&self.env, &[], &self.root.join(".overlaid")));
+        }
+        self.places.clone().flatten()
     }
 
     fn inputs(&self, project: &Project<'_>, target: &str) -> Result<ninja::Inputs, MakeError> {
@@ -277,7 +358,8 @@ impl<'a> Workshop<'a> {
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let (outcome, _, seen) = self.build_watched(site, sources, &project, None, &steering, targets)?;
+        let watched = self.build_watched(site, sources, &project, None, &steering, targets, false)?;
+        let Watched { outcome, seen, .. } = watched;
         if matches!(outcome, Outcome::Built(_)) {
             let tree = site.tree();
             let mut read = Read::default();

@@ -3,9 +3,9 @@
 //! Decides what still holds of earlier builds and runs, and does only what is missing. Results are on
 //! record after each run, so that an interrupted proof goes on where it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::evidence::result::OF_TREE;
 use crate::evidence::{BuildOutcome, BuildRecord, Machine, VariantNote};
@@ -54,6 +54,12 @@ pub struct Lab<'a> {
     pub(super) results: Results,
     pub(super) machine: Machine,
     plans: BTreeMap<Name, Result<Plan, Obstacle>>,
+    /// Where it is written down what builds stood on.
+    pub(super) grounds: PathBuf,
+    /// The folder of reports and evidence, relative to our repository.
+    pub(super) docs: PathBuf,
+    /// What was built again since we started, since a failure stands beside it: by test and tree.
+    confirmed: BTreeSet<(Name, String)>,
     /// Builds that failed since we started, by test and tree.
     pub(super) failed: BTreeMap<(Name, String), BuildRecord>,
     pub(super) used: Used,
@@ -98,6 +104,9 @@ impl<'a> Lab<'a> {
             results,
             machine,
             plans: BTreeMap::new(),
+            grounds: local.join("machine"),
+            docs: docs.to_owned(),
+            confirmed: BTreeSet::new(),
             failed: BTreeMap::new(),
             used: Used::default(),
             events,
@@ -122,11 +131,26 @@ impl<'a> Lab<'a> {
         have: usize,
         seeds: &[u64],
     ) -> Result<State, Interrupted> {
-        match self.try_measure(subject, test, have, seeds) {
-            Ok(state) => Ok(state),
-            Err(MakeError::Obstacle(obstacle)) => Ok(State::Blocked(obstacle)),
-            Err(MakeError::Interrupted(error)) => Err(Interrupted(error)),
+        or_blocked(self.try_measure(subject, test, have, seeds, false))
+    }
+
+    /// Makes sure that what was built well can be built on this machine as it is now: only then the failure of the
+    /// other side is the sources'. `None`: that is known. Else it is built, and run if need be.
+    ///
+    /// # Errors
+    /// If we are told to stop.
+    pub fn confirm(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        seeds: &[u64],
+    ) -> Result<Option<State>, Interrupted> {
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        if self.confirmed.contains(&key) || self.lean_on(subject, test) {
+            return Ok(None);
         }
+        self.confirmed.insert(key);
+        or_blocked(self.try_measure(subject, test, 0, seeds, true)).map(Some)
     }
 
     /// Makes the tree of a variant and builds targets of the upstream. Gives the tree, the build folder and
@@ -180,9 +204,10 @@ impl<'a> Lab<'a> {
         test: &Test,
         have: usize,
         seeds: &[u64],
+        anew: bool,
     ) -> Result<State, MakeError> {
         let plan = self.plan(test)?;
-        if let Some(record) = self.on_record(subject, test, &plan) {
+        if let Some(record) = self.on_record(subject, test, &plan).filter(|_| !anew) {
             let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
             if runs > have || matches!(record.build.outcome, BuildOutcome::Failed { .. }) {
                 return Ok(self.state(test, &record));
@@ -203,17 +228,21 @@ impl<'a> Lab<'a> {
             let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
             (self.events)(event);
         }
-        let started = Instant::now();
+        let (started, began) = (Instant::now(), SystemTime::now());
         let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
-        let ready = match self.workshop.make(&open.site, &subject.sources, test, &plan.steering)? {
+        let ready = match self.workshop.make(&open.site, &subject.sources, test, &plan.steering, anew)? {
             Made::Ready(ready) => ready,
-            Made::Failed(failure) => {
+            Made::Failed(failure, ground) => {
                 let text = format!("{}: {}", failure.stage, failure.what);
-                (self.events)(Event::BuildFailed { what: text.clone(), log: failure.log });
-                let record = self.failed_build(subject, test, &plan, text);
-                // Never for good: what is missing on the machine may be there the next time.
-                self.failed
-                    .insert((test.name.value.clone(), subject.sources.whole().to_owned()), record.clone());
+                (self.events)(Event::BuildFailed { what: text, log: failure.log.clone() });
+                // Tools that were exchanged meanwhile have built neither the one nor the other.
+                self.unchanged(test, &plan, &Read::default())?;
+                let record = self.failed_build(subject, test, &plan, &failure, &ground, began);
+                if !record.made_on.is_unknown() {
+                    self.add_build(test, &record);
+                }
+                let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+                self.failed.insert(key, record.clone());
                 return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
         };
@@ -230,7 +259,7 @@ impl<'a> Lab<'a> {
             project: test.project.as_ref().map(|project| self.workshop.root.join(&project.value)),
         };
         let outputs = self.identify(&ready, &folders.results)?;
-        let mut build = self.good_build(subject, &plan, &ready.read, outputs);
+        let mut build = self.good_build(subject, &plan, &ready, outputs);
         let mut result = self.result_of(subject, test, &plan, &build, ready.build.as_deref());
         if result.as_ref().is_none_or(|(_, result)| result.runs.len() <= have) {
             result = self.run(subject, test, &plan, &build, &ready, &folders, result, seeds)?;
@@ -255,6 +284,14 @@ impl<'a> Lab<'a> {
         if named != plan.named {
             let differs = |file: &&String| named.get(*file) != plan.named.get(*file);
             edited = named.keys().chain(plan.named.keys()).find(differs).cloned().or(edited);
+        }
+        let again = self.workshop.steering(test)?;
+        if edited.is_none() && again.toolchain != plan.steering.toolchain {
+            let text = format!(
+                "a tool was exchanged while test `{}` was built and run; do it again",
+                test.name.value
+            );
+            return Err(Obstacle::Environment(text).into());
         }
         match edited {
             None => Ok(()),
@@ -325,6 +362,14 @@ pub(super) const PROGRAM: &str = "program";
 
 /// Before a path of the tree among the files that a run opened.
 pub(super) const TREE: &str = OF_TREE;
+
+fn or_blocked(measured: Result<State, MakeError>) -> Result<State, Interrupted> {
+    match measured {
+        Ok(state) => Ok(state),
+        Err(MakeError::Obstacle(obstacle)) => Ok(State::Blocked(obstacle)),
+        Err(MakeError::Interrupted(error)) => Err(Interrupted(error)),
+    }
+}
 
 fn site_is_gone() -> Obstacle {
     Obstacle::Environment("the folder of the commit is gone".to_owned())

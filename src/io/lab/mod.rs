@@ -7,6 +7,7 @@
 //! | configuring and building, and what that read | `make` |
 //! | what a build reads and does not say | `undeclared` |
 //! | whether what stands there is still what we made | `pristine` |
+//! | what of the machine a build stood on | `ground` |
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what goes in | `inputs` |
 //! | running it, and what that opens | `running` |
@@ -24,6 +25,7 @@ pub mod campaign;
 pub mod event;
 #[cfg(feature = "git")]
 mod faulty;
+pub mod ground;
 pub mod inputs;
 pub mod make;
 pub mod measure;

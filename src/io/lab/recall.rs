@@ -2,23 +2,27 @@
 //!
 //! Decides which earlier builds and runs still hold here. Starts no program and touches no tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::SystemTime;
 
 use crate::evidence::result::{MAY_MATTER, PROTOCOL};
 use crate::evidence::{
-    BuildInputs, BuildOutcome, BuildRecord, Candidate, ResultRecord, RunInputs, TreeRead, what_may_matter,
-    what_was_read,
+    BuildInputs, BuildOutcome, BuildRecord, Candidate, MadeOn, ResultRecord, RunInputs, TreeRead,
+    what_may_matter, what_was_read,
 };
 use crate::id::UpstreamPath;
+use crate::io::cmake::BuildFailure;
+use crate::io::machine;
 use crate::io::toolchain;
 use crate::kernel_test::{CellOutcome, Unknown};
 use crate::manifest::{Format, Sanitizer, Test};
 use crate::verdict::{Ran, State};
 
 use super::event::Event;
-use super::inputs::{Read, describe};
-use super::make::Workshop;
+use super::ground::{self, Ground};
+use super::inputs::describe;
+use super::make::{Ready, Workshop};
 use super::measure::{Lab, PROGRAM, Plan, Subject, TREE};
 use super::records;
 use super::steering::Steering;
@@ -61,20 +65,46 @@ impl Lab<'_> {
         }
     }
 
+    /// Whether the failure of a build still stands: it is on record, or was seen since we started, and the machine
+    /// is the same.
+    pub fn still_fails(&mut self, subject: &Subject, test: &Test) -> bool {
+        let Ok(plan) = self.plan(test) else { return false };
+        let record = self.on_record(subject, test, &plan);
+        record.is_some_and(|record| matches!(record.build.outcome, BuildOutcome::Failed { .. }))
+    }
+
+    /// Takes down that an answer leans on the machine that a build was made on; says whether that is known, and still
+    /// the same.
+    pub fn lean_on(&mut self, subject: &Subject, test: &Test) -> bool {
+        let Ok(plan) = self.plan(test) else { return false };
+        let Some(record) = self.on_record(subject, test, &plan) else { return false };
+        let made_on = record.build.made_on;
+        let stands = !made_on.is_unknown() && self.is_same_machine(&made_on);
+        self.used.machine.extend(made_on.machine);
+        self.used.names = made_on.names.or(self.used.names.take());
+        stands
+    }
+
+    /// Whether this is the machine of a build, with the same names of our own files.
+    pub(super) fn is_same_machine(&self, made_on: &MadeOn) -> bool {
+        ground::is_same(made_on, &self.grounds, &self.workshop.root, &self.docs)
+    }
+
     pub(super) fn on_record(&mut self, subject: &Subject, test: &Test, plan: &Plan) -> Option<OnRecord> {
         let failed = (test.name.value.clone(), subject.sources.whole().to_owned());
         if let Some(build) = self.failed.get(&failed) {
-            return Some(OnRecord { build: build.clone(), result: None });
+            if build.made_on.is_unknown() || self.is_same_machine(&build.made_on) {
+                return Some(OnRecord { build: build.clone(), result: None });
+            }
+            self.failed.remove(&failed);
         }
         let profile = self.profile();
         let hashes = &mut self.workshop.hashes;
         let root = &self.workshop.root;
+        let (grounds, docs) = (&self.grounds, &self.docs);
         let sources = &subject.sources;
         let builds = self.builds.of(&test.name, profile.as_ref()).iter().rev();
         let build = builds.into_iter().find(|build| {
-            if matches!(build.outcome, BuildOutcome::Failed { .. }) {
-                return false;
-            }
             // Cheap questions first: most records are of other variants.
             let reads_the_same = match &build.inputs.tree {
                 TreeRead::Files { files, .. } => {
@@ -105,6 +135,7 @@ impl Lab<'_> {
                     project: &project,
                     options: &plan.steering.options,
                     toolchain: &plan.steering.toolchain,
+                    is_same_machine: &|made_on| ground::is_same(made_on, grounds, root, docs),
                 })
         })?;
         let build = build.clone();
@@ -210,39 +241,58 @@ impl Lab<'_> {
         &self,
         subject: &Subject,
         plan: &Plan,
-        read: &Read,
+        ready: &Ready,
         outputs: BTreeMap<String, String>,
     ) -> BuildRecord {
+        let read = &ready.read;
         let sources = &subject.sources;
         let paths = if read.is_whole { sources.whole() } else { sources.names() }.to_owned();
         let tree = TreeRead::Files { files: read.tree.clone(), paths };
-        self.record(subject, plan, tree, read.files.clone(), BuildOutcome::Built { outputs })
+        let made_on = MadeOn { machine: ready.ground.keep(&self.grounds), names: None };
+        self.record(subject, plan, tree, read.files.clone(), BuildOutcome::Built { outputs }, made_on)
     }
 
-    /// Nobody knows what a build that failed has read: all files that may have to do with it count.
+    /// Nobody knows all that a build that failed has read: all files that may have to do with it count, and the
+    /// machine.
     pub(super) fn failed_build(
         &mut self,
         subject: &Subject,
         test: &Test,
         plan: &Plan,
-        text: String,
+        failure: &BuildFailure,
+        ground: &Ground,
+        started: SystemTime,
     ) -> BuildRecord {
         let profile = self.profile();
         let builds = self.builds.of(&test.name, profile.as_ref());
-        let mut files: std::collections::BTreeSet<String> =
+        let mut files: BTreeSet<String> =
             builds.iter().flat_map(|build| build.inputs.project.keys().cloned()).collect();
         if let Some(project) = &test.project {
             let of_project = self.workshop.project_files(project);
             files.extend(of_project.iter().map(|file| file.display().to_string()));
         }
+        if let Ground::Same { ours, .. } = ground {
+            files.extend(ours.iter().map(|file| file.display().to_string()));
+        }
         let mut project = plan.named.clone();
+        let mut is_edited = false;
         for file in files {
-            if let Ok(hash) = self.workshop.hashes.sha256(&self.workshop.root.join(&file)) {
+            let path = self.workshop.root.join(&file);
+            is_edited |= machine::is_newer_than(&path, started);
+            if let Ok(hash) = self.workshop.hashes.sha256(&path) {
                 project.insert(file, hash);
             }
         }
+        // CMake and the commands of a project may look anywhere: what they miss may be there the next time.
+        let made_on = match ground::own_names(&self.workshop.root, &self.docs) {
+            Some(names) if failure.is_compilers && !is_edited => {
+                MadeOn { machine: ground.keep(&self.grounds), names: Some(names) }
+            }
+            _ => MadeOn::default(),
+        };
+        let text = format!("{}: {}", failure.stage, failure.what);
         let tree = TreeRead::Whole { digest: subject.sources.whole().to_owned() };
-        self.record(subject, plan, tree, project, BuildOutcome::Failed { text })
+        self.record(subject, plan, tree, project, BuildOutcome::Failed { text }, made_on)
     }
 
     fn record(
@@ -252,11 +302,13 @@ impl Lab<'_> {
         tree: TreeRead,
         project: BTreeMap<String, String>,
         outcome: BuildOutcome,
+        made_on: MadeOn,
     ) -> BuildRecord {
         let Steering { options, toolchain } = plan.steering.clone();
         BuildRecord {
             inputs: BuildInputs { tree, project, options, toolchain },
             outcome,
+            made_on,
             variant: subject.note.clone(),
             machine: self.machine.clone(),
             recorded: records::now(),
