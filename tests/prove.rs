@@ -664,3 +664,136 @@ fn an_overlay_that_another_one_stands_on_is_run_though_it_is_redundant() {
     project.write("overlays/up/b.patch", patch);
     assert_eq!(says(&project), "needed");
 }
+
+/// A project whose overlay brings a header: without it, the test does not compile. Its `inc` is searched, too.
+fn header_of_ours() -> (Upstream, Project) {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("readme", "1\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k k.cpp)\ntarget_include_directories(k PRIVATE ${OVERLAID_TREE})\n";
+    let script = "exec \"$(dirname \"$0\")/k\"\n";
+    let mut project = small(&upstream, &pin, "files = [\"value.h\"]", cmake, script);
+    project.write("overlays/up/value.h", "#define VALUE 0\n");
+    project.write("tests/t/k.cpp", "#include \"value.h\"\nint main() { return VALUE; }\n");
+    let searched = project.path().join(".elsewhere/inc");
+    std::fs::create_dir_all(&searched).unwrap();
+    project.set("CPLUS_INCLUDE_PATH", searched);
+    // What was written a moment ago may be written again without a trace.
+    std::thread::sleep(Duration::from_millis(50));
+    (upstream, project)
+}
+
+#[test]
+fn a_build_that_fails_by_the_compiler_is_evidence() {
+    let (_upstream, project) = header_of_ours();
+    let first = project.run(&["prove"]).expect(0);
+    assert!(first.stdout.contains("needed") && first.stdout.contains("t: build"), "{}", first.stdout);
+    // From the records, and given at once.
+    for _ in 0..2 {
+        std::fs::remove_dir_all(project.path().join(".overlaid/lab/up/answers")).unwrap();
+        for _ in 0..2 {
+            let again = project.run(&["prove"]).expect(0);
+            assert_eq!(work(&again), Vec::<String>::new());
+            assert_eq!(again.stdout, first.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_header_of_the_machine_that_comes_makes_a_failed_build_be_tried_again() {
+    let (_upstream, project) = header_of_ours();
+    assert_eq!(says(&project), "needed");
+    // The compiler finds it there now: the overlay is not needed for the build any more.
+    project.write(".elsewhere/inc/value.h", "#define VALUE 0\n");
+    assert_eq!(says(&project), "unproven");
+    std::fs::remove_file(project.path().join(".elsewhere/inc/value.h")).unwrap();
+    assert_eq!(says(&project), "needed");
+    // In a folder below, by another name: the test is what looks for it, and that is seen in the folder.
+    project.write(".elsewhere/inc/deep/more.h", "\n");
+    let run = project.run(&["prove"]).expect(0);
+    assert!(!work(&run).is_empty(), "{}", run.stderr);
+}
+
+#[test]
+fn a_header_of_the_machine_that_is_written_in_place_makes_a_failed_build_be_tried_again() {
+    let (_upstream, project) = header_of_ours();
+    project.write(".elsewhere/inc/kind.h", "#error \"this machine has no such thing\"\n");
+    project.write("overlays/up/value.h", "#define VALUE 0\n#define kind_h\n");
+    project.write(
+        "tests/t/k.cpp",
+        "#if __has_include(\"value.h\")\n#include \"value.h\"\n#else\n#include \"kind.h\"\n#endif\nint main() { return VALUE; }\n",
+    );
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(says(&project), "needed");
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+    // The same file, with the same folder around it.
+    let file = project.path().join(".elsewhere/inc/kind.h");
+    std::fs::OpenOptions::new().write(true).truncate(true).open(&file).unwrap();
+    std::fs::write(&file, "#define VALUE 0\n").unwrap();
+    assert_eq!(says(&project), "unproven");
+}
+
+/// A folder with a compiler and a linker that do what files beside it say, and then what they should.
+fn tools_that_can_break(project: &mut Project) {
+    let bin = project.path().join(".tools/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for tool in ["c++", "ld"] {
+        let script = format!(
+            "#!/bin/sh\n[ ! -e \"{0}/../broken-{tool}\" ] || {{ echo \"{tool}: error: cannot read spec file\" >&2; exit 1; }}\n\
+             PATH=/usr/bin:/bin exec {tool} \"$@\"\n",
+            bin.display()
+        );
+        std::fs::write(bin.join(tool), script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bin.join(tool), mode).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    project.set("PATH", format!("{}:{path}", bin.display()));
+    project.set("COMPILER_PATH", bin);
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+#[test]
+fn a_compiler_that_breaks_makes_nothing_needed() {
+    // The overlay changes what is compiled, and nothing else: in truth nobody needs it.
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel.cpp", "int kernel() { return 0; }\n"), ("other", "1\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k k.cpp ${OVERLAID_TREE}/kernel.cpp)\n";
+    let mut project =
+        small(&upstream, &pin, "files = [\"kernel.cpp\"]", cmake, "exec \"$(dirname \"$0\")/k\"\n");
+    project.write("overlays/up/kernel.cpp", "int kernel() { return 2 - 2; }\n");
+    project.write("tests/t/k.cpp", "int kernel(); int main() { return kernel(); }\n");
+    tools_that_can_break(&mut project);
+    assert_eq!(says(&project), "unproven");
+    for tool in ["c++", "ld"] {
+        // What was built with the overlay is on record; without it, it must be built anew: the side that is broken now.
+        std::fs::remove_dir_all(project.path().join(".overlaid/lab/up/answers")).unwrap();
+        let table = project.path().join(".overlaid/lab/up/builds/t.default.json");
+        let mut builds: serde_json::Value = serde_json::from_slice(&std::fs::read(&table).unwrap()).unwrap();
+        builds["builds"]
+            .as_array_mut()
+            .unwrap()
+            .retain(|build| build["variant"]["overlays"] != serde_json::json!([]));
+        std::fs::write(&table, builds.to_string()).unwrap();
+        let _ = std::fs::remove_dir_all(project.path().join(format!(".overlaid/lab/up/{pin}/build")));
+        project.write(&format!(".tools/broken-{tool}"), "");
+        assert_eq!(says(&project), "inconclusive", "{tool}");
+        std::fs::remove_file(project.path().join(format!(".tools/broken-{tool}"))).unwrap();
+        assert_eq!(says(&project), "unproven", "{tool}");
+    }
+}
+
+#[test]
+fn a_path_that_finds_the_same_is_the_same_evidence() {
+    let mut project = fault("wrong").project;
+    let path = std::env::var("PATH").unwrap();
+    project.set("PATH", format!("{path}:{}/not/there", project.path().display()));
+    project.run(&["prove"]).expect(0);
+    project.set("PATH", path.clone());
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+    // A folder in which a test could find another program.
+    let tools = project.path().join(".more");
+    std::fs::create_dir_all(&tools).unwrap();
+    std::os::unix::fs::symlink("/bin/true", tools.join("nvidia-smi-of-ours")).unwrap();
+    project.set("PATH", format!("{path}:{}", tools.display()));
+    assert!(!work(&project.run(&["prove"]).expect(0)).is_empty());
+}

@@ -134,11 +134,11 @@ fn named_by(env: &Environment) -> Vec<(PathBuf, usize)> {
                 }
                 named.push((folder, 0));
             }
-        } else if SEARCHED.contains(&name.as_ref())
-            || name.starts_with("CMAKE_")
-            || ENDS.iter().any(|end| name.ends_with(end)) && !name.starts_with("XDG_")
-        {
+        } else if SEARCHED.contains(&name.as_ref()) {
             named.extend(paths.map(|path| (path, ALL)));
+        } else if name.starts_with("CMAKE_") || ENDS.iter().any(|end| name.ends_with(end)) {
+            // Packages: what is found there is named by the rules that CMake makes, and then all of it counts.
+            named.extend(paths.map(|path| (path, 3)));
         }
     }
     named
