@@ -738,7 +738,7 @@ fn tools_that_can_break(project: &mut Project) {
     std::fs::create_dir_all(&bin).unwrap();
     for tool in ["c++", "ld"] {
         let script = format!(
-            "#!/bin/sh\n[ ! -e \"{0}/../broken-{tool}\" ] || {{ echo \"{tool}: error: cannot read spec file\" >&2; exit 1; }}\n\
+            "#!/bin/sh\nif [ ! -e \"{0}/../broken-{tool}\" ] && [ ! -e \"{0}/../../.state/broken-{tool}\" ]; then :; else echo \"{tool}: error: cannot read spec file\" >&2; exit 1; fi\n\
              PATH=/usr/bin:/bin exec {tool} \"$@\"\n",
             bin.display()
         );
@@ -764,27 +764,35 @@ fn a_compiler_that_breaks_makes_nothing_needed() {
     project.write("tests/t/k.cpp", "int kernel(); int main() { return kernel(); }\n");
     tools_that_can_break(&mut project);
     assert_eq!(says(&project), "unproven");
-    for tool in ["c++", "ld"] {
-        // What was built with the overlay is on record; without it, it must be built anew: the side that is broken now.
-        std::fs::remove_dir_all(project.path().join(".overlaid/lab/up/answers")).unwrap();
-        let table = project.path().join(".overlaid/lab/up/builds/t.default.json");
-        let mut builds: serde_json::Value = serde_json::from_slice(&std::fs::read(&table).unwrap()).unwrap();
-        builds["builds"]
-            .as_array_mut()
-            .unwrap()
-            .retain(|build| build["variant"]["overlays"] != serde_json::json!([]));
-        std::fs::write(&table, builds.to_string()).unwrap();
-        let _ = std::fs::remove_dir_all(project.path().join(format!(".overlaid/lab/up/{pin}/build")));
-        project.write(&format!(".tools/broken-{tool}"), "");
-        assert_eq!(says(&project), "inconclusive", "{tool}");
-        std::fs::remove_file(project.path().join(format!(".tools/broken-{tool}"))).unwrap();
-        assert_eq!(says(&project), "unproven", "{tool}");
+    let lab = project.path().join(".overlaid/lab/up");
+    // Beside the tool, where it is looked at; and where nobody looks.
+    for (place, folder) in [(".tools", false), (".state", false), (".state", true)] {
+        for tool in ["c++", "ld"] {
+            // With the overlay it is on record. Without it must be built: the side that does not build now.
+            std::fs::remove_dir_all(lab.join("answers")).unwrap();
+            let table = lab.join("builds/t.default.json");
+            let mut builds: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(&table).unwrap()).unwrap();
+            let of_fix = |build: &serde_json::Value| build["variant"]["overlays"] != serde_json::json!([]);
+            builds["builds"].as_array_mut().unwrap().retain(of_fix);
+            std::fs::write(&table, builds.to_string()).unwrap();
+            // Another source, so that something is compiled.
+            let object = format!("{pin}/build/default/tests-t/CMakeFiles/k.dir");
+            std::fs::remove_dir_all(lab.join(if folder { format!("{pin}/build") } else { object })).unwrap();
+            project.write(&format!("{place}/broken-{tool}"), "");
+            assert_eq!(says(&project), "inconclusive", "{place} {tool}");
+            std::fs::remove_file(project.path().join(format!("{place}/broken-{tool}"))).unwrap();
+            let run = project.run(&["prove"]);
+            assert!(run.stdout.contains("unproven"), "{place} {tool}: {}{}", run.stdout, run.stderr);
+        }
     }
 }
 
 #[test]
 fn a_path_that_finds_the_same_is_the_same_evidence() {
-    let mut project = fault("wrong").project;
+    let situation = fault("wrong");
+    let mut project = situation.project;
+    let _upstream = situation.upstream;
     let path = std::env::var("PATH").unwrap();
     project.set("PATH", format!("{path}:{}/not/there", project.path().display()));
     project.run(&["prove"]).expect(0);

@@ -22,7 +22,7 @@ use crate::verdict::{
 };
 
 use super::faulty::Faulty;
-use super::measure::{Interrupted, Lab, Subject};
+use super::measure::{Interrupted, Lab, Subject, Use};
 use super::sources::Sources;
 
 /// How often verdicts may want more before it is taken for endless.
@@ -177,6 +177,17 @@ impl<'a> Campaign<'a> {
         let (Ok(subject), Ok(other)) = (self.subject(failed), self.subject(built)) else { return Ok(false) };
         self.beside_failures.insert((built.clone(), name.clone()));
         let seeds = repeats::seeds(repeats::first_runs(test.repeats));
+        if lab.failed_once(&subject, test) {
+            // It may be the machine that fails for a while. So: it fails, the other side builds, it fails again.
+            let state = lab.build_again(&other, test, &seeds, Use::NoBuilds)?;
+            let builds = matches!(state, State::Ran(_));
+            self.learn(built, name, state);
+            if builds {
+                let state = lab.build_again(&subject, test, &seeds, Use::NoBuildsAndKeep)?;
+                self.learn(failed, name, state);
+            }
+            return Ok(true);
+        }
         let confirmed = lab.confirm(&other, test, &seeds)?;
         let news = confirmed.is_some();
         if let Some(state) = confirmed {

@@ -144,8 +144,9 @@ pub fn named_elsewhere(
     root: &Path,
     known: &Places,
 ) -> Vec<PathBuf> {
-    let text = std::fs::read_to_string(build.join("build.ninja")).unwrap_or_default();
-    let texts = options.values().map(String::as_str).chain([text.as_str()]);
+    let rules = ["build.ninja", "CMakeFiles/rules.ninja"]
+        .map(|file| std::fs::read_to_string(build.join(file)).unwrap_or_default());
+    let texts = options.values().chain(&rules).map(String::as_str);
     let words: BTreeSet<&str> =
         texts.flat_map(|text| text.split([' ', '\n', '"', '\'', '=', ':', ';'])).collect();
     let mut named = BTreeSet::new();

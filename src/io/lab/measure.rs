@@ -40,6 +40,17 @@ pub struct Subject {
     pub note: VariantNote,
 }
 
+/// How much of what is on record a measurement uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// All that holds.
+    Records,
+    /// Not that it builds, or does not: it is built again.
+    NoBuilds,
+    /// As before, after the other side was built: that it does not build is put on record.
+    NoBuildsAndKeep,
+}
+
 /// Somebody stopped us. What was measured until then is on record.
 #[derive(Debug)]
 pub struct Interrupted(pub ProcessError);
@@ -60,6 +71,8 @@ pub struct Lab<'a> {
     pub(super) docs: PathBuf,
     /// What was built again since we started, since a failure stands beside it: by test and tree.
     confirmed: BTreeSet<(Name, String)>,
+    /// Builds that failed again after the other side was built.
+    failed_twice: BTreeSet<(Name, String)>,
     /// Builds that failed since we started, by test and tree.
     pub(super) failed: BTreeMap<(Name, String), BuildRecord>,
     pub(super) used: Used,
@@ -107,6 +120,7 @@ impl<'a> Lab<'a> {
             grounds: local.join("machine"),
             docs: docs.to_owned(),
             confirmed: BTreeSet::new(),
+            failed_twice: BTreeSet::new(),
             failed: BTreeMap::new(),
             used: Used::default(),
             events,
@@ -131,7 +145,28 @@ impl<'a> Lab<'a> {
         have: usize,
         seeds: &[u64],
     ) -> Result<State, Interrupted> {
-        or_blocked(self.try_measure(subject, test, have, seeds, false))
+        or_blocked(self.try_measure(subject, test, have, seeds, Use::Records))
+    }
+
+    /// Builds a test on a variant again, whatever is on record, and runs it if need be.
+    ///
+    /// # Errors
+    /// If we are told to stop.
+    pub fn build_again(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        seeds: &[u64],
+        uses: Use,
+    ) -> Result<State, Interrupted> {
+        or_blocked(self.try_measure(subject, test, 0, seeds, uses))
+    }
+
+    /// Whether the failure of a build was seen since we started, and only once.
+    #[must_use]
+    pub fn failed_once(&self, subject: &Subject, test: &Test) -> bool {
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        self.failed.contains_key(&key) && !self.failed_twice.contains(&key)
     }
 
     /// Makes sure that what was built well can be built on this machine as it is now: only then the failure of the
@@ -150,7 +185,7 @@ impl<'a> Lab<'a> {
             return Ok(None);
         }
         self.confirmed.insert(key);
-        or_blocked(self.try_measure(subject, test, 0, seeds, true)).map(Some)
+        or_blocked(self.try_measure(subject, test, 0, seeds, Use::NoBuilds)).map(Some)
     }
 
     /// Makes the tree of a variant and builds targets of the upstream. Gives the tree, the build folder and
@@ -204,8 +239,9 @@ impl<'a> Lab<'a> {
         test: &Test,
         have: usize,
         seeds: &[u64],
-        anew: bool,
+        uses: Use,
     ) -> Result<State, MakeError> {
+        let anew = uses != Use::Records;
         let plan = self.plan(test)?;
         if let Some(record) = self.on_record(subject, test, &plan).filter(|_| !anew) {
             let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
@@ -238,10 +274,13 @@ impl<'a> Lab<'a> {
                 // Tools that were exchanged meanwhile have built neither the one nor the other.
                 self.unchanged(test, &plan, &Read::default())?;
                 let record = self.failed_build(subject, test, &plan, &failure, &ground, began);
-                if !record.made_on.is_unknown() {
-                    self.add_build(test, &record);
-                }
                 let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+                if uses == Use::NoBuildsAndKeep {
+                    self.failed_twice.insert(key.clone());
+                    if !record.made_on.is_unknown() {
+                        self.add_build(test, &record);
+                    }
+                }
                 self.failed.insert(key, record.clone());
                 return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
