@@ -204,6 +204,13 @@ impl<'a> Lab<'a> {
         Ok((open.site.tree(), build, outcome))
     }
 
+    /// The folder of what a test printed on a variant, relative to our repository. It need not be there.
+    #[must_use]
+    pub fn output_of(&self, subject: &Subject, test: &Test) -> PathBuf {
+        let results = Site::results_of(&self.name, subject.sources.commit, &test.name);
+        results.join(slug(&subject.label))
+    }
+
     /// Writes what was learned about files, and gives the records that cannot be used, with what is wrong.
     pub fn finish(&mut self) -> Vec<(PathBuf, String)> {
         // Losing the hashes costs time only.

@@ -111,6 +111,13 @@ impl Site {
         self.folder.join("tree.json")
     }
 
+    /// The folder of what a test printed at a commit, relative to our repository.
+    #[must_use]
+    pub fn results_of(upstream: &Name, commit: CommitId, test: &Name) -> PathBuf {
+        let folder = Path::new(".overlaid/lab").join(upstream.as_str()).join(commit.to_string());
+        folder.join("results").join(test.as_str())
+    }
+
     /// The folder of what a test prints and reports.
     #[must_use]
     pub fn results(&self, test: &Name) -> PathBuf {

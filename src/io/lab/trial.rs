@@ -171,6 +171,29 @@ impl Trial<'_> {
     }
 }
 
+/// What a process of a run printed, as far as it is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The file with more in it: what went to standard error, or else to standard output.
+    pub file: PathBuf,
+    /// Its last lines.
+    pub tail: Vec<String>,
+}
+
+/// What the process of a run printed: run and process are counted from 1.
+#[must_use]
+pub fn kept_output(folder: &Path, run: usize, seed: u64, process: usize) -> Option<Kept> {
+    const LINES: usize = 6;
+    let file = |kind: &str| folder.join(format!("run-{run}-seed-{seed}-process-{process}.{kind}"));
+    let is_written = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|data| data.len() > 0);
+    let file = [file("stderr"), file("stdout")].into_iter().find(is_written)?;
+    let bytes = read_capped(&file)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let tail = lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| (*line).to_owned()).collect();
+    Some(Kept { file, tail })
+}
+
 fn not_started(seed: u64, why: String) -> Run {
     Run::nothing(seed, Process { end: End::NotStarted { why }, millis: 0 })
 }
