@@ -805,3 +805,99 @@ fn a_path_that_finds_the_same_is_the_same_evidence() {
     project.set("PATH", format!("{path}:{}", tools.display()));
     assert!(!work(&project.run(&["prove"]).expect(0)).is_empty());
 }
+
+fn set_mode(file: &Path, mode: u32) {
+    std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn the_mode_of_a_script_counts_and_that_of_a_source_does_not() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k k.cpp)\n";
+    let script = "[ -x HERE/helper.sh ] || exit 0\ngrep -q good \"$OVERLAID_TREE/kernel\"\n";
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", cmake, "");
+    let here = project.path().join("tests/t");
+    project.write("tests/t/run.sh", script.replace("HERE", &here.display().to_string()));
+    project.write("tests/t/helper.sh", "exit 0\n");
+    project.write("tests/t/k.cpp", "int main() { return 0; }\n");
+    project.write("overlays/up/kernel", "good\n");
+    set_mode(&here.join("helper.sh"), 0o755);
+    assert_eq!(says(&project), "needed");
+    set_mode(&here.join("k.cpp"), 0o755);
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+    // The test looks at it without opening it.
+    set_mode(&here.join("helper.sh"), 0o644);
+    let run = project.run(&["prove"]);
+    assert!(!work(&run).is_empty() && !run.stdout.contains("needed"), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn a_failing_test_shows_how_it_ended_and_what_it_printed() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "echo the norm is off >&2\nexit 3\n");
+    project.write("overlays/up/kernel", "good\n");
+    let run = project.run(&["test"]).expect(1);
+    assert!(run.stdout.contains("the process ended with status 3"), "{}", run.stdout);
+    assert!(run.stdout.contains("the norm is off"), "{}", run.stdout);
+    let shown = run.stdout.split_once("it printed (").unwrap().1.split_once(')').unwrap().0;
+    assert!(shown.starts_with(".overlaid/lab/up/"), "{shown}");
+    assert_eq!(project.read(shown), "the norm is off\n");
+}
+
+#[test]
+fn a_test_that_skips_all_it_has_was_not_tested() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "exit 77\n");
+    project.write("overlays/up/kernel", "good\n");
+    let run = project.run(&["test"]).expect(4);
+    assert!(run.stderr.contains("every case was skipped"), "{}", run.stderr);
+    assert!(run.stdout.contains("other at pin: 1 skip"), "{}", run.stdout);
+    project.write("tests/t/run.sh", "exit 0\n");
+    project.run(&["test"]).expect(0);
+}
+
+#[test]
+fn a_project_that_is_not_there_is_named_with_its_line() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "exit 0\n");
+    project.write("overlays/up/kernel", "good\n");
+    let manifest = project.read("manifests/up.toml");
+    project.write("manifests/up.toml", manifest.replace("project = \"tests/t\"", "project = \"tests/u\""));
+    for command in ["test", "prove"] {
+        let run = project.run(&[command]).expect(2);
+        let line = manifest.lines().position(|line| line.contains("project =")).unwrap() + 1;
+        assert!(run.stderr.contains("no folder `tests/u`"), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("manifests/up.toml:{line}:")), "{}", run.stderr);
+        assert!(!run.stderr.contains("cmake is not"), "{}", run.stderr);
+    }
+    project.write("tests/u/run.sh", "");
+    let run = project.run(&["prove"]).expect(2);
+    assert!(run.stderr.contains("no file `tests/u/CMakeLists.txt`"), "{}", run.stderr);
+}
+
+#[test]
+fn a_patch_that_upstream_has_by_now_gets_a_document_and_can_go() {
+    let mut scene = Scene::new(&[("hero", "wrong"), ("other", "wrong")], &[]);
+    let pin = scene.commit(&[("cases/hero", &case_file("hero", "good"))]);
+    scene.change("taken", Kind::Patch, "hero", "wrong", "good");
+    scene.change("ours", Kind::Files, "other", "wrong", "good");
+    let situation = scene.done(String::new(), &pin, &[]);
+    let project = &situation.project;
+    let document = project.run(&["prove", "--json"]).expect(4).json();
+    let of = |name: &str| {
+        let all = document["overlays"].as_array().unwrap();
+        all.iter().find(|overlay| overlay["name"] == name).unwrap().clone()
+    };
+    let taken = of("taken");
+    assert_eq!(taken["verdict"], "inconclusive");
+    assert!(taken["reasons"].to_string().contains("the overlay can go"), "{taken}");
+    // It would have to be on for the proof of any other.
+    assert_eq!(of("ours")["verdict"], "inconclusive");
+    assert!(of("ours")["reasons"].to_string().contains("taken"), "{}", of("ours"));
+    let run = project.run(&["apply"]).expect(3);
+    assert!(run.stderr.contains("upstream has all of `taken` by now"), "{}", run.stderr);
+}

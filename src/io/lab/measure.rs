@@ -324,7 +324,7 @@ impl<'a> Lab<'a> {
         let Workshop { hashes, root, .. } = &mut self.workshop;
         let mut files = read.files.iter();
         let edited =
-            files.find(|(file, hash)| hashes.sha256(&root.join(file)).is_ok_and(|now| now != **hash));
+            files.find(|(file, hash)| hashes.identity(&root.join(file)).is_ok_and(|now| now != **hash));
         let mut edited = edited.map(|(file, _)| file.clone());
         let named = self.workshop.named_sources(test);
         if named != plan.named {

@@ -117,14 +117,14 @@ impl Lab<'_> {
             }
             let mut project = plan.named.clone();
             for file in build.inputs.project.keys().filter(|file| !plan.named.contains_key(*file)) {
-                let hash = hashes.sha256(&root.join(file)).unwrap_or_default();
+                let hash = hashes.identity(&root.join(file)).unwrap_or_default();
                 project.insert(file.clone(), hash);
             }
             let libraries_stand = match &build.outcome {
                 BuildOutcome::Built { outputs } => outputs
                     .iter()
                     .filter(|(file, _)| file.starts_with('/'))
-                    .all(|(file, hash)| hashes.sha256(Path::new(file)).is_ok_and(|now| now == *hash)),
+                    .all(|(file, hash)| hashes.identity(Path::new(file)).is_ok_and(|now| now == *hash)),
                 BuildOutcome::Failed { .. } => true,
             };
             libraries_stand
@@ -156,7 +156,7 @@ impl Lab<'_> {
         let inputs = self.run_inputs(test, plan, build)?;
         let profile = self.profile();
         let Workshop { hashes, root, .. } = &mut self.workshop;
-        let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        let mut hash = |file: &Path| hashes.identity(file).unwrap_or_else(|error| error.kind().to_string());
         let found = self.results.of(&test.name, profile.as_ref()).iter().find(|(_, record)| {
             if record.inputs.binary != inputs.binary || record.inputs.build != inputs.build {
                 return false;
@@ -279,7 +279,7 @@ impl Lab<'_> {
         for file in files {
             let path = self.workshop.root.join(&file);
             is_edited |= machine::is_newer_than(&path, started);
-            if let Ok(hash) = self.workshop.hashes.sha256(&path) {
+            if let Ok(hash) = self.workshop.hashes.identity(&path) {
                 project.insert(file, hash);
             }
         }

@@ -144,7 +144,7 @@ impl Lab<'_> {
         project: Option<&Path>,
     ) {
         let Workshop { hashes, root, .. } = &mut self.workshop;
-        let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        let mut hash = |file: &Path| hashes.identity(file).unwrap_or_else(|error| error.kind().to_string());
         if let Some((folder, Some(reads))) = &in_build {
             for file in reads.files.iter().filter(|file| !reads.written.contains(*file)) {
                 let name = file.display().to_string();
@@ -191,8 +191,9 @@ impl Lab<'_> {
         let libraries = loaded::libraries(&program, env, &results.join("libraries"))?;
         let mut outputs = BTreeMap::new();
         // A program that is not there is a result of its own.
-        let mut hash =
-            |file: &Path| self.workshop.hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        let mut hash = |file: &Path| {
+            self.workshop.hashes.identity(file).unwrap_or_else(|error| error.kind().to_string())
+        };
         outputs.insert(PROGRAM.to_owned(), hash(&program));
         let name = |file: &Path| match ready.build.as_ref().and_then(|build| file.strip_prefix(build).ok()) {
             Some(file) => file.display().to_string(),

@@ -122,7 +122,7 @@ impl Workshop<'_> {
             {
                 let Ok(file) = entry.path().strip_prefix(&root) else { continue };
                 if entry.file_type().is_file() && matcher.is_match(file) {
-                    let hash = self.hashes.sha256(entry.path()).unwrap_or_else(|error| error.to_string());
+                    let hash = self.hashes.identity(entry.path()).unwrap_or_else(|error| error.to_string());
                     found.insert(file.display().to_string(), hash);
                 }
             }
@@ -168,7 +168,7 @@ impl Workshop<'_> {
         }
         if let Some(ours) = ours {
             let lists = self.root.join(ours).join("CMakeLists.txt");
-            let hash = self.hashes.sha256(&lists).unwrap_or_default();
+            let hash = self.hashes.identity(&lists).unwrap_or_default();
             files.insert(format!("ours {}", ours.join("CMakeLists.txt").display()), hash);
         }
         ConfiguredFor { steering, names: sources.names().to_owned(), files }
