@@ -901,3 +901,92 @@ fn a_patch_that_upstream_has_by_now_gets_a_document_and_can_go() {
     let run = project.run(&["apply"]).expect(3);
     assert!(run.stderr.contains("upstream has all of `taken` by now"), "{}", run.stderr);
 }
+
+/// Runs `prove`, and kills it with SIGKILL once the file is there that the test makes where it waits.
+fn kill_in_the_middle(project: &Project, cases: &Path) {
+    let mut child =
+        project.command(&["prove", "fix"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while !cases.exists() && started.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A test of six cases that notes each that it runs; the fifth waits for `gate`. `skips`: it leaves out what it is told.
+fn gated(project: &Project, skips: bool) {
+    let state = project.path().join(".state");
+    std::fs::create_dir_all(&state).unwrap();
+    let skip = "[ -z \"$OVERLAID_SKIP\" ] || ! grep -qxF \"{\\\"n\\\":$n}\" \"$OVERLAID_SKIP\" || continue\n";
+    let script = format!(
+        "for n in 1 2 3 4 5 6; do\n{}echo \"{{\\\"case\\\": {{\\\"n\\\": $n}}, \\\"status\\\": \\\"start\\\"}}\" >> \"$OVERLAID_RESULTS\"\n\
+         echo \"$OVERLAID_VARIANT $OVERLAID_SEED $n\" >> {2}/ran\n\
+         if [ $n = 5 ] && [ ! -e {2}/gate ]; then : > {2}/waits; sleep 50; echo late >> {2}/late; fi\n\
+         value=0; [ $n != 2 ] || grep -q good \"$OVERLAID_TREE/kernel\" || value=9\n\
+         echo \"{{\\\"case\\\": {{\\\"n\\\": $n}}, \\\"metric\\\": \\\"e\\\", \\\"value\\\": $value, \\\"max\\\": 1}}\" >> \"$OVERLAID_RESULTS\"\n\
+         {1}done\n",
+        if skips { skip } else { "" },
+        "",
+        state.display()
+    );
+    project.write("tests/t/run.sh", script);
+    let manifest = project.read("manifests/up.toml").replace("format = \"exit\"\n", "format = \"jsonl\"\n");
+    project.write("manifests/up.toml", manifest.replace("timeout = \"20s\"", "timeout = \"60s\""));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_proof_that_was_killed_goes_on_after_the_cases_that_are_finished() {
+    for skips in [true, false] {
+        let mut upstream = Upstream::new();
+        let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+        let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "");
+        project.write("overlays/up/kernel", "good\n");
+        gated(&project, skips);
+        let state = project.path().join(".state");
+        std::thread::sleep(Duration::from_millis(50));
+        kill_in_the_middle(&project, &state.join("waits"));
+        let before = project.read(".state/ran");
+        assert_eq!(before.lines().count(), 5, "{before}");
+        project.write(".state/gate", "");
+        let run = project.run(&["prove", "fix", "--json"]).expect(0);
+        assert_eq!(run.json()["overlays"][0]["verdict"], "needed", "{}", run.stdout);
+        assert!(run.stderr.contains("going on after 4 cases"), "{}", run.stderr);
+        // What was left behind is ended: it says nothing more.
+        assert!(!is_running(&project.path().join(".overlaid/lab")));
+        let first = before.lines().next().unwrap().rsplit_once(' ').unwrap().0.to_owned();
+        let ran = project.read(".state/ran");
+        let of_first = |n: u32| ran.lines().filter(|line| **line == format!("{first} {n}")).count();
+        // Of several runs with the first seed, one had the finished cases from before.
+        let others = of_first(6);
+        assert_eq!(of_first(5), others + 1, "{ran}");
+        assert_eq!(of_first(1), if skips { others } else { others + 1 }, "{ran}");
+        assert_eq!(work(&project.run(&["prove", "fix"]).expect(0)), Vec::<String>::new());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_killed_run_had_finished_does_not_count_when_something_has_changed() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "");
+    project.write("overlays/up/kernel", "good\n");
+    gated(&project, true);
+    std::thread::sleep(Duration::from_millis(50));
+    let waits = project.path().join(".state/waits");
+    let mut edits: Vec<(&str, Box<dyn Fn()>)> = Vec::new();
+    edits.push(("a file of ours", Box::new(|| project.write("somewhere/golden", "1\n"))));
+    edits.push(("the overlay", Box::new(|| project.write("overlays/up/kernel", "good, too\n"))));
+    for (what, edit) in edits {
+        let _ = std::fs::remove_file(project.path().join(".state/gate"));
+        let _ = std::fs::remove_file(&waits);
+        let _ = std::fs::remove_dir_all(project.path().join("docs"));
+        kill_in_the_middle(&project, &waits);
+        edit();
+        project.write(".state/gate", "");
+        let run = project.run(&["prove", "fix"]).expect(0);
+        assert!(!run.stderr.contains("going on after"), "{what}: {}", run.stderr);
+    }
+}

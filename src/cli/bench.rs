@@ -66,6 +66,12 @@ fn show(event: &Event, root: &Path, ui: &mut Ui) {
             let times = if *times > 1 { format!(", {times} times") } else { String::new() };
             ui.note(format_args!("run   {test}: {variant}{times}: {command}"));
         }
+        Event::GoingOn { cases } => {
+            let cases = counted(*cases, "case");
+            ui.note(format_args!(
+                "      going on after {cases}: a run that was interrupted has finished them"
+            ));
+        }
         Event::RanOnce { number, of } => ui.progress(format!("run {number} of {of}")),
         Event::Ran { passed, failed, other, wall } => {
             let other = if *other > 0 { format!(", {other} other") } else { String::new() };

@@ -183,28 +183,31 @@ pub fn is_same(made_on: &MadeOn, grounds: &Path, root: &Path, docs: &Path) -> bo
         && (made_on.names.is_none() || made_on.names == own_names(root, docs))
 }
 
-/// The names of all that stands in our repository, save what is hidden, made by tools, or written by us: a file
-/// of ours that is not there may have decided a failure, too. `None`: there is too much.
-#[must_use]
-pub fn own_names(root: &Path, docs: &Path) -> Option<String> {
-    const MOST: usize = 50_000;
-    let counts = |entry: &walkdir::DirEntry| {
+/// All that stands in our repository, save what is hidden, made by tools, or written by us.
+pub fn own_entries(root: &Path, docs: &Path) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntry>> {
+    let docs = root.join(docs);
+    let counts = move |entry: &walkdir::DirEntry| {
         let name = entry.file_name().to_string_lossy();
         let is_made = || {
-            ["CACHEDIR.TAG", "CMakeCache.txt", "pyvenv.cfg"]
-                .iter()
-                .any(|mark| entry.path().join(mark).exists())
+            let marks = ["CACHEDIR.TAG", "CMakeCache.txt", "pyvenv.cfg"];
+            marks.iter().any(|mark| entry.path().join(mark).exists())
         };
         entry.depth() == 0
             || !(name.starts_with('.')
                 || ["node_modules", "__pycache__"].contains(&name.as_ref())
-                || entry.path() == root.join(docs)
+                || entry.path() == docs
                 || entry.file_type().is_dir() && is_made())
     };
+    walkdir::WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(counts)
+}
+
+/// The names of all of that: a file of ours that is not there may have decided a failure, too. `None`: there is too
+/// much.
+#[must_use]
+pub fn own_names(root: &Path, docs: &Path) -> Option<String> {
+    const MOST: usize = 50_000;
     let mut names = String::new();
-    for (number, entry) in
-        walkdir::WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(counts).enumerate()
-    {
+    for (number, entry) in own_entries(root, docs).enumerate() {
         let entry = entry.ok().filter(|_| number < MOST)?;
         names.push_str(&format!("{:?}\n", entry.path().strip_prefix(root).ok()?));
     }

@@ -22,7 +22,7 @@ use crate::verdict::Obstacle;
 use super::ground::{self, Began, Ground};
 use super::inputs::{Read, Sort};
 use super::pristine;
-use super::site::Site;
+use super::site::{BUILDS, Site};
 use super::sources::Sources;
 use super::steering::{Steering, missing, target_of};
 use super::undeclared::{self, Seen};
@@ -162,7 +162,8 @@ impl<'a> Workshop<'a> {
                 ground: Ground::Unknown,
             }));
         };
-        let env = self.env.clone();
+        let mut env = self.env.clone();
+        env.set(BUILDS, site.builds());
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
@@ -354,7 +355,8 @@ impl<'a> Workshop<'a> {
         sources: &Sources,
         targets: &[String],
     ) -> Result<(PathBuf, Outcome), MakeError> {
-        let env = self.env.clone();
+        let mut env = self.env.clone();
+        env.set(BUILDS, site.builds());
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);

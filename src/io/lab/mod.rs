@@ -10,6 +10,7 @@
 //! | what of the machine a build stood on | `ground` |
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what goes in | `inputs` |
+//! | runs that were left off | `left_off` |
 //! | running it, and what that opens | `running` |
 //! | options and tools | `steering` |
 //! | records on disk | `records` |
@@ -27,6 +28,7 @@ pub mod event;
 mod faulty;
 pub mod ground;
 pub mod inputs;
+mod left_off;
 pub mod make;
 pub mod measure;
 mod pristine;

@@ -41,17 +41,31 @@ impl Trial<'_> {
     /// # Errors
     /// If we are told to stop. A program that is not there, or that cannot be run, is a result.
     pub fn run(&self, seed: u64, number: usize) -> Result<Run, ProcessError> {
+        self.go_on(None, seed, number)
+    }
+
+    /// Runs the test, but for the cases that `begun` has: another process has run them. A test that does not leave
+    /// them out has run from the start, and what was begun does not count.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn go_on(&self, begun: Option<Run>, seed: u64, number: usize) -> Result<Run, ProcessError> {
         let mut processes = 0;
         let mut next = |only: Option<&CaseKey>, skip: &BTreeSet<CaseKey>| {
             processes += 1;
             self.run_process(seed, &format!("run-{number}-seed-{seed}-process-{processes}"), only, skip)
         };
         let none = BTreeSet::new();
-        let mut run = next(None, &none)?;
+        let done = begun.as_ref().map(mentioned).unwrap_or_default();
+        let mut part = next(None, &done)?;
+        let has_left_out = mentioned(&part).is_disjoint(&done);
+        let mut run = match begun.filter(|_| has_left_out) {
+            Some(begun) => begun.then(part.clone()),
+            None => part.clone(),
+        };
         if self.format != Format::Jsonl {
             return Ok(run);
         }
-        let mut part = run.clone();
         while self.can_go_on(&run) && was_cut_short(&part) {
             let known = mentioned(&run);
             let in_case = ended_in_case(&part);
