@@ -125,3 +125,13 @@ pub fn projects_are_there<'w>(
 pub fn profile_name(profile: Option<&Profile>) -> Option<&Name> {
     profile.map(|profile| &profile.name.value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_is_counted_as_one() {
+        assert_eq!([0, 1, 2].map(|number| counted(number, "step")), ["0 steps", "1 step", "2 steps"]);
+    }
+}

@@ -245,4 +245,24 @@ mod tests {
         assert!(reads.written.is_empty());
         assert_eq!(paths(&changes.written), ["a/new", "top"]);
     }
+
+    #[test]
+    fn a_long_watch_sees_more_than_the_system_keeps_track_of() {
+        let folder = std::env::temp_dir().join(format!("overlaid-reads-long-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("below")).unwrap();
+        for file in ["one", "two", "below/three"] {
+            std::fs::write(folder.join(file), "x").unwrap();
+        }
+        let watch = LongWatch::start([folder.clone(), folder.join("absent")].iter()).unwrap();
+        for _ in 0..20_000 {
+            std::fs::read(folder.join("one")).unwrap();
+            std::fs::read(folder.join("two")).unwrap();
+        }
+        std::fs::read(folder.join("below/three")).unwrap();
+        let reads = watch.finish().unwrap();
+        let expected: BTreeSet<PathBuf> = ["one", "two"].map(|file| folder.join(file)).into();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(reads.files, expected);
+    }
 }

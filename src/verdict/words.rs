@@ -241,3 +241,15 @@ fn view(side: Option<&Side>) -> CellView {
     };
     CellView { outcome, text, value: side.value, runs: side.runs, failed: side.failed }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_case_fails_and_two_cases_fail() {
+        let said = |n| fail_that(n, "passes without", "pass without");
+        assert_eq!(said(1), "1 case that passes without fails");
+        assert_eq!(said(2), "2 cases that pass without fail");
+    }
+}
