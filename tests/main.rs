@@ -16,6 +16,7 @@ mod manifest;
 mod merge;
 mod planted;
 mod prove;
+mod prove_inputs;
 mod rowops;
 mod status;
 mod store;
