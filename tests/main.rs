@@ -11,6 +11,7 @@ mod support;
 
 mod apply;
 mod diff;
+mod diff_command;
 mod lex;
 mod manifest;
 mod merge;

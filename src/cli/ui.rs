@@ -76,6 +76,12 @@ impl Ui {
         anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
     }
 
+    /// Whether a person looks at the result, and not a file or a program.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        std::io::stdout().is_terminal()
+    }
+
     /// How many columns a table can use.
     #[must_use]
     pub fn width(&self) -> usize {

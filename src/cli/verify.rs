@@ -137,10 +137,13 @@ impl Checked<'_> {
         }
         findings.extend(self.check_tree(args, ui)?);
         if let (Some(since), Some(expected)) = (&args.since, args.expect) {
-            for change in changes_since(workspace, since, self.store, &[])? {
-                if let Ok(name) = Name::parse(&change.overlay) {
-                    let found = compare(&change);
-                    findings.extend(claim::check_change(&name, &change.path, since, expected, &found));
+            for (name, changes) in changes_since(workspace, since, self.store)? {
+                let Ok(name) = Name::parse(&name) else { continue };
+                match changes {
+                    Ok(changes) => findings.extend(changes.iter().filter_map(|change| {
+                        claim::check_change(&name, &change.path, since, expected, &compare(change))
+                    })),
+                    Err(failure) => findings.push(claim::unknown_change(&name, since, &failure.message)),
                 }
             }
         }

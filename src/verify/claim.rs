@@ -57,3 +57,12 @@ pub fn check_change(
     };
     Some(finding.of(overlay).on(path))
 }
+
+/// A change of our own that cannot be told, since one of the two states does not fit on the pin.
+#[must_use]
+pub fn unknown_change(overlay: &OverlayName, since: &str, why: &str) -> Finding {
+    let message = format!("overlay `{overlay}`: what changed since {since} cannot be told: {why}");
+    Finding::error("change-unknown", message)
+        .of(overlay)
+        .hint(format!("see which of the two does not fit: overlaid diff {overlay} --since {since}"))
+}
