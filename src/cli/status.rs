@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
-use crate::id::CommitId;
+use crate::id::{CommitId, Name};
 use crate::io::lab::records::now;
 use crate::io::store::Store;
 use crate::io::verdicts::{self, Verdicts};
 use crate::io::workspace::Workspace;
 use crate::lex::Delta;
+use crate::manifest::Profile;
 use crate::overlay::{At, Loaded, fingerprint, resolve};
 use crate::provenance::{OverlayReport, PathReport, State, inspect, pull_request_number};
 use crate::upstream::Commit;
@@ -56,6 +57,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let several = workspaces.len() > 1;
     for workspace in workspaces {
         let workspace = without_problems(workspace)?;
+        // A wrong profile is an error before anything is shown.
+        let profile = context.profile_if_any(&workspace)?;
+        let features = context.features(&workspace, profile)?;
         known.extend(workspace.overlays.iter().map(|loaded| loaded.name().to_string()));
         let loaded: Vec<&Loaded> = workspace
             .overlays
@@ -81,7 +85,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         if ui.is_json() {
             documents.push(to_json(&workspace, &loaded, &reports));
         } else {
-            print(&workspace, context, &loaded, &reports, ui)?;
+            let on = On { profile, features, is_chosen: profile.is_some() || !context.features.is_empty() };
+            print(&workspace, &on, &loaded, &reports, branch_is_missing(&workspace, &store), ui);
         }
     }
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
@@ -120,15 +125,34 @@ fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> 
     Ok(Answer::Yes)
 }
 
+/// Whether the manifest names a branch that the upstream does not have. False where it cannot be told.
+#[must_use]
+pub fn branch_is_missing(workspace: &Workspace, store: &Store) -> bool {
+    let branch = workspace.manifest.upstream.branch.as_ref();
+    branch.is_some_and(|branch| {
+        !store.branches().is_empty() && store.resolve(&branch.value).is_ok_and(|found| found.is_none())
+    })
+}
+
+/// The profile and features under which the rows are shown.
+struct On<'a> {
+    profile: Option<&'a Profile>,
+    features: BTreeSet<Name>,
+    is_chosen: bool,
+}
+
 fn print(
     workspace: &Workspace,
-    context: &Context,
+    on: &On<'_>,
     loaded: &[&Loaded],
     reports: &[OverlayReport],
+    no_branch: bool,
     ui: &mut Ui,
-) -> Result<(), Failure> {
+) {
     let upstream = &workspace.manifest.upstream;
-    let branch = upstream.branch.as_ref().map(|branch| format!(" ({})", for_terminal(&branch.value)));
+    let missing = if no_branch { ", which upstream does not have" } else { "" };
+    let branch =
+        upstream.branch.as_ref().map(|branch| format!(" ({}{missing})", for_terminal(&branch.value)));
     ui.line(format_args!(
         "{} at {}{}",
         Tone::Strong.paint(&upstream.name.value),
@@ -137,10 +161,8 @@ fn print(
     ));
     if loaded.is_empty() {
         ui.line("no overlays");
-        return Ok(());
+        return;
     }
-    let profile = context.profile_if_any(workspace)?;
-    let features = context.features(workspace, profile)?;
     let docs = workspace.root.join(workspace.manifest.docs_folder());
     let verdicts = verdicts::load(&verdicts::file(&docs, upstream.name.as_str()));
     let rows: Vec<Vec<TableCell>> = loaded
@@ -155,10 +177,9 @@ fn print(
                 describe_change(report).into(),
                 if undoes == 0 { "".into() } else { Tone::Bad.cell(undoes.to_string()) },
                 tests.join(", ").into(),
-                describe_verdict(&verdicts, report, profile.map(|p| p.name.as_str()), upstream.pin.value)
+                describe_verdict(&verdicts, report, on.profile.map(|p| p.name.as_str()), upstream.pin.value)
                     .into(),
-                describe_activity(loaded, &features, profile.is_some() || !context.features.is_empty())
-                    .into(),
+                describe_activity(loaded, &on.features, on.is_chosen).into(),
             ]
         })
         .collect();
@@ -167,7 +188,6 @@ fn print(
         explain(loaded, report, ui);
     }
     ui.line(summary(reports));
-    Ok(())
 }
 
 fn tone(state: State) -> Tone {
@@ -224,7 +244,7 @@ fn describe_age(seconds: i64) -> String {
     }
 }
 
-fn describe_activity(loaded: &Loaded, features: &BTreeSet<crate::id::Name>, chosen: bool) -> String {
+fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chosen: bool) -> String {
     if !loaded.overlay.active {
         return "stands back".to_owned();
     }

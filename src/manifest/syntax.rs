@@ -35,7 +35,7 @@ pub(super) fn parse<'a>(text: &'a str, problems: &mut Problems) -> Spanned<DeTab
     let mut line_end = None;
     for (start, error) in errors {
         // What follows on one line is mostly an echo of the first.
-        if line_end.is_none_or(|end| start > end) {
+        if line_end.is_none_or(|end| start > end) && !is_of_repeated_single(text, start) {
             let complaint = Complaint::of(text, &error);
             line_end = Some(complaint.line.end);
             report(text, &complaint, problems);
@@ -134,6 +134,16 @@ fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
     let key = &text[error.span.clone()];
     let line = text[error.line.clone()].trim();
     let is_header = line.starts_with('[');
+    if is_header
+        && LISTS.contains(&key)
+        && let Some(single) = first_single(text, line)
+    {
+        // However many headers follow it, there is one mistake.
+        if !problems.is_broken(single.start) {
+            report_single(line.trim_matches(['[', ']']), single, problems);
+        }
+        return;
+    }
     let mut diagnostic = Diagnostic::error("syntax", format!("{} is there twice", quoted(key)))
         .at(problems.place(error.span.clone(), "again"));
     if !problems.is_full()
@@ -141,12 +151,55 @@ fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
     {
         diagnostic = diagnostic.and(problems.place(first, "first here"));
     }
-    let diagnostic = diagnostic.hint(match (is_header, LISTS.contains(&key)) {
-        (true, true) => "for one of several, write two brackets: [[...]]",
-        (true, false) => "put all keys below one header",
-        (false, _) => "remove one of them",
+    let diagnostic = diagnostic.hint(match is_header {
+        true => "put all keys below one header",
+        false => "remove one of them",
     });
     problems.report_syntax(diagnostic, error.span.clone());
+}
+
+/// The first header of a list's table that has single brackets.
+pub(super) fn first_single(text: &str, header: &str) -> Option<Range<usize>> {
+    let wanted = format!("[{}]", header.trim_matches(['[', ']']));
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let code = line.split('#').next().unwrap_or(line).trim();
+        if code == wanted {
+            let indent = line.len() - line.trim_start().len();
+            return Some(start + indent..start + indent + wanted.len());
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// Whether a key stands in a table of a list whose header, a single one, is there for the second time: the parser
+/// has put its keys to those of the first.
+fn is_of_repeated_single(text: &str, at: usize) -> bool {
+    let before = &text[..text[..at].rfind('\n').map_or(0, |newline| newline + 1)];
+    let mut start = 0;
+    let mut header = None;
+    for line in before.split_inclusive('\n') {
+        if line.trim_start().starts_with('[') {
+            header = Some((start, line.trim()));
+        }
+        start += line.len();
+    }
+    header.is_some_and(|(line_start, line)| {
+        let name = line.trim_matches(['[', ']']).rsplit('.').next().unwrap_or_default();
+        LISTS.contains(&name) && first_single(text, line).is_some_and(|first| first.end < line_start)
+    })
+}
+
+/// A table that there can be several of, with a header for a single one.
+pub(super) fn report_single(name: &str, header: Range<usize>, problems: &mut Problems) {
+    let place = problems.place(header.clone(), "single brackets");
+    problems.report_syntax(
+        Diagnostic::error("syntax", format!("`[{name}]` is for a single table, and there can be several"))
+            .at(place)
+            .hint(format!("write the header with two brackets: [[{name}]]")),
+        header,
+    );
 }
 
 /// Where a header or a key of one line each stood before, if that is easy to find.
