@@ -262,3 +262,28 @@ fn a_clock_that_was_set_back_does_not_keep_what_the_other_side_built() {
     project.write("tests/t/make.sh", "cp \"$1\" k\n# again\n");
     assert_eq!(says(&project), "needed");
 }
+
+/// A block of code of a document, by what stands behind its fence.
+fn block<'d>(section: &'d str, language: &str) -> &'d str {
+    let start = section.find(&format!("```{language}\n")).unwrap() + language.len() + 4;
+    &section[start..start + section[start..].find("```").unwrap()]
+}
+
+#[test]
+fn the_example_of_a_test_that_is_a_script_works() {
+    let document = include_str!("../docs/manifest.md");
+    let section = &document[document.find("### A test that is a script").unwrap()..];
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("src/kernel.cu", "int width = 1;\n")]);
+    let table = format!(
+        "\n[[overlay]]\nname = \"wider\"\nreason = \"ours\"\nbase = \"{pin}\"\nfiles = [\"src/kernel.cu\"]\ntests = [\"check\"]\n\n{}",
+        block(section, "toml")
+    );
+    let project = Project::on(&upstream, &pin, &table);
+    project.write("overlays/up/src/kernel.cu", "int width = 2;\n");
+    project.write("tests/check/CMakeLists.txt", block(section, "cmake"));
+    project.write("tests/check/check.sh", block(section, "sh"));
+    assert_eq!(says(&project), "needed");
+    let run = project.run(&["verify", "--json"]).expect(0);
+    assert!(!run.stdout.contains("missing-test"), "{}", run.stdout);
+}

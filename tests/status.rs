@@ -277,6 +277,18 @@ fn an_overlay_that_is_not_there_is_named_with_those_that_are() {
 }
 
 #[test]
+fn a_profile_that_is_not_there_is_an_error_before_anything_is_shown() {
+    let (upstream, commits) = kernel();
+    let project = Project::on(&upstream, &commits[0], &files(&commits[0]));
+    project.write("overlays/up/src/kernel.cu", V1);
+    for format in [&[][..], &["--json"]] {
+        let run = project.run(&[format, &["--profile", "nope", "status"]].concat()).expect(2);
+        assert_eq!(run.stdout, "");
+        assert!(run.stderr.contains("has no profile `nope`"), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn git_variables_of_the_caller_change_nothing() {
     let (upstream, commits) = kernel();
     let mut project = Project::on(&upstream, &commits[2], &files(&commits[0]));

@@ -2,6 +2,8 @@
 //!
 //! Decides nothing about keys.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -32,13 +34,16 @@ pub(super) fn parse<'a>(text: &'a str, problems: &mut Problems) -> Spanned<DeTab
     let mut errors: Vec<(usize, toml::de::Error)> =
         errors.into_iter().map(|error| (error.span().map_or(0, |span| span.start), error)).collect();
     errors.sort_by_key(|(start, _)| *start);
+    let singles = SingleHeaders::of(text);
     let mut line_end = None;
     for (start, error) in errors {
         // What follows on one line is mostly an echo of the first.
-        if line_end.is_none_or(|end| start > end) && !is_of_repeated_single(text, start) {
+        if line_end.is_none_or(|end| start > end) {
             let complaint = Complaint::of(text, &error);
             line_end = Some(complaint.line.end);
-            report(text, &complaint, problems);
+            if !singles.has_repeated(start, text[complaint.line.clone()].trim_start().starts_with('[')) {
+                report(text, &complaint, &singles, problems);
+            }
         }
     }
     table
@@ -66,11 +71,11 @@ impl Complaint {
     }
 }
 
-fn report(text: &str, error: &Complaint, problems: &mut Problems) {
+fn report(text: &str, error: &Complaint, singles: &SingleHeaders, problems: &mut Problems) {
     let line = text[error.line.clone()].trim();
     let has_colon = line.contains(':') && !line.contains('=');
     let (message, label, hint) = match (error.what.as_str(), error.expected.as_deref()) {
-        ("duplicate key", _) => return report_twice(text, error, problems),
+        ("duplicate key", _) => return report_twice(text, error, singles, problems),
         ("unexpected key or value", _) => (
             "there is more on this line than one key and its value",
             "expected the end of the line",
@@ -130,17 +135,15 @@ fn report(text: &str, error: &Complaint, problems: &mut Problems) {
     problems.report_syntax(diagnostic, error.span.clone());
 }
 
-fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
+fn report_twice(text: &str, error: &Complaint, singles: &SingleHeaders, problems: &mut Problems) {
     let key = &text[error.span.clone()];
     let line = text[error.line.clone()].trim();
     let is_header = line.starts_with('[');
-    if is_header
-        && LISTS.contains(&key)
-        && let Some(single) = first_single(text, line)
-    {
+    let name = line.split('#').next().unwrap_or_default().trim().trim_matches(['[', ']']);
+    if is_header && let Some(single) = singles.first(name) {
         // However many headers follow it, there is one mistake.
         if !problems.is_broken(single.start) {
-            report_single(line.trim_matches(['[', ']']), single, problems);
+            report_single(name, single, problems);
         }
         return;
     }
@@ -158,37 +161,57 @@ fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
     problems.report_syntax(diagnostic, error.span.clone());
 }
 
-/// The first header of a list's table that has single brackets.
-pub(super) fn first_single(text: &str, header: &str) -> Option<Range<usize>> {
-    let wanted = format!("[{}]", header.trim_matches(['[', ']']));
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let code = line.split('#').next().unwrap_or(line).trim();
-        if code == wanted {
-            let indent = line.len() - line.trim_start().len();
-            return Some(start + indent..start + indent + wanted.len());
-        }
-        start += line.len();
-    }
-    None
+/// Headers of lists' tables that have single brackets.
+pub(super) struct SingleHeaders {
+    /// The first of each name.
+    first: BTreeMap<String, Range<usize>>,
+    /// The tables below the others, in order: the parser has put their keys to those of the first.
+    repeated: Vec<Range<usize>>,
 }
 
-/// Whether a key stands in a table of a list whose header, a single one, is there for the second time: the parser
-/// has put its keys to those of the first.
-fn is_of_repeated_single(text: &str, at: usize) -> bool {
-    let before = &text[..text[..at].rfind('\n').map_or(0, |newline| newline + 1)];
-    let mut start = 0;
-    let mut header = None;
-    for line in before.split_inclusive('\n') {
-        if line.trim_start().starts_with('[') {
-            header = Some((start, line.trim()));
+impl SingleHeaders {
+    /// Looks through a text once.
+    pub fn of(text: &str) -> Self {
+        let mut found = Self { first: BTreeMap::new(), repeated: Vec::new() };
+        let mut open = None;
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let trimmed = line.trim_start();
+            if trimmed.starts_with('[') {
+                if let Some(begin) = open.take() {
+                    found.repeated.push(begin..start);
+                }
+                let header = trimmed.split('#').next().unwrap_or_default().trim_end();
+                let at = start + line.len() - trimmed.len();
+                let name = header.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+                if let Some(name) = name.filter(|name| is_list(name)) {
+                    match found.first.entry(name.to_owned()) {
+                        Entry::Vacant(entry) => drop(entry.insert(at..at + header.len())),
+                        Entry::Occupied(_) => open = Some(start),
+                    }
+                }
+            }
+            start += line.len();
         }
-        start += line.len();
+        found.repeated.extend(open.map(|begin| begin..start));
+        found
     }
-    header.is_some_and(|(line_start, line)| {
-        let name = line.trim_matches(['[', ']']).rsplit('.').next().unwrap_or_default();
-        LISTS.contains(&name) && first_single(text, line).is_some_and(|first| first.end < line_start)
-    })
+
+    /// The first of this name.
+    pub fn first(&self, name: &str) -> Option<Range<usize>> {
+        self.first.get(name).cloned()
+    }
+
+    /// Whether a key at this place is in a table of a repeated one.
+    fn has_repeated(&self, at: usize, is_header: bool) -> bool {
+        let after = self.repeated.partition_point(|table| table.start <= at);
+        !is_header && after > 0 && at < self.repeated[after - 1].end
+    }
+}
+
+/// Whether there can be several of a table, by its whole name.
+fn is_list(name: &str) -> bool {
+    name.rsplit('.').next().is_some_and(|last| LISTS.contains(&last))
 }
 
 /// A table that there can be several of, with a header for a single one.

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Located;
 use super::problems::{Problems, closest};
-use super::syntax::{first_single, report_single};
+use super::syntax::{SingleHeaders, report_single};
 use super::typed::{Repeats, as_list, as_table, read_text, read_texts, report_empty, report_type};
 use super::value::Kind;
 use crate::diagnostic::{Diagnostic, quoted};
@@ -270,7 +270,7 @@ impl<'a> Table<'a> {
         let title = format!("`[[{path}]]`");
         if field.value.get_ref().is_table() {
             let text = std::sync::Arc::clone(problems.text());
-            let header = first_single(&text, path).unwrap_or_else(|| field.value.span());
+            let header = SingleHeaders::of(&text).first(path).unwrap_or_else(|| field.value.span());
             if problems.is_broken(header.start) {
                 // It was said before, of several tables that became one here.
                 return Vec::new();

@@ -27,7 +27,8 @@ pub fn check(
             "claim-unknown",
             format!("overlay `{overlay}` claims `{}`, and {path} cannot be compared: {why}", claim.value),
         )
-        .note("what cannot be split into tokens is never taken for comments"),
+        .note("what cannot be split into tokens is never taken for comments")
+        .hint("claim `code`, or mend the file so that it can be read"),
     };
     Some(finding.of(overlay).on(path).at(place))
 }
@@ -53,7 +54,8 @@ pub fn check_change(
         Comparison::Unknown(why) => Finding::error(
             "change-unknown",
             format!("overlay `{overlay}`: what changed in {path} since {since} cannot be told: {why}"),
-        ),
+        )
+        .hint(format!("look at it: overlaid diff {overlay} --since {since}")),
     };
     Some(finding.of(overlay).on(path))
 }

@@ -7,6 +7,10 @@ use crate::provenance::{OverlayReport, PathReport, State};
 
 use super::Finding;
 
+/// What to do where something is missing.
+const UNKNOWN: &str =
+    "if history is missing, run again without --offline; in a clone of yours: git fetch --unshallow";
+
 /// Findings of one overlay.
 #[must_use]
 pub fn check(manifest: &Manifest, loaded: &Loaded, report: &OverlayReport) -> Vec<Finding> {
@@ -33,7 +37,8 @@ pub fn check(manifest: &Manifest, loaded: &Loaded, report: &OverlayReport) -> Ve
         && is_there
     {
         let message = format!("the state of overlay `{name}` is unknown: {why}");
-        findings.push(Finding::error("state-unknown", message).of(name).at(place(&base.span, "the base")));
+        let finding = Finding::error("state-unknown", message).of(name).at(place(&base.span, "the base"));
+        findings.push(finding.hint(UNKNOWN));
     }
     for path in &report.paths {
         let at = match &loaded.overlay.kind {
@@ -103,7 +108,7 @@ fn check_path(loaded: &Loaded, base: CommitId, path: &PathReport) -> Option<Find
     let describe = |what: &str| format!("overlay `{name}` {what}: {}: {}", path.path, path.why);
     let finding = match path.state {
         State::Fresh | State::New => return None,
-        State::Unknown => Finding::error("state-unknown", describe("cannot be judged")),
+        State::Unknown => Finding::error("state-unknown", describe("cannot be judged")).hint(UNKNOWN),
         State::Renamed => Finding::error("path-renamed", describe("is for a path that moved"))
             .hint("move the overlay to the new path and set its base"),
         State::Gone => Finding::error("path-gone", describe("is for a path that is gone"))
