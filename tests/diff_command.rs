@@ -1,6 +1,6 @@
 //! `diff`: what overlays change, against base and pin and since a revision of ours.
 
-use crate::support::{Project, Run, Upstream, command, git, write};
+use crate::support::{Project, Run, Upstream, git, write};
 
 const V1: &str = "int width = 1;\nint height = 1;\n\n// the area\nint area() {\n  return width * height;  // of a box\n}\n";
 
@@ -178,15 +178,10 @@ fn bytes_that_are_no_text_reach_a_file_as_they_are() {
 fn a_terminal_gets_no_control_characters_of_others_without_colour_either() {
     let (upstream, [first, _]) = kernel();
     let project = ours(&upstream, &first, &first, &format!("{V1}// \u{1b}[2J\n"));
-    let inner = format!("{} diff", env!("CARGO_BIN_EXE_overlaid"));
-    let mut script = command("script");
-    script.args(["-qec", &inner, "/dev/null"]).current_dir(project.path());
-    script.env("NO_COLOR", "1").env("TERM", "xterm").env("XDG_CACHE_HOME", project.path().join("cache"));
-    let Ok(output) = script.output() else {
+    let Some(shown) = project.on_terminal(80, &["diff"]) else {
         println!("skipped: there is no `script` to make a terminal");
         return;
     };
-    let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("+// \\u{1b}[2J"), "{shown}");
     assert!(!shown.contains("\u{1b}[2J"), "{shown}");
 }

@@ -212,6 +212,21 @@ impl Project {
     }
 }
 
+impl Project {
+    /// What a person sees in a terminal of so many columns, without colour; `None` if there is no `script` program to
+    /// make one.
+    pub fn on_terminal(&self, columns: usize, args: &[&str]) -> Option<String> {
+        let program = env!("CARGO_BIN_EXE_overlaid");
+        let inner = format!("stty cols {columns} rows 50; {program} {}", args.join(" "));
+        let mut script = command("script");
+        script.args(["-qec", &inner, "/dev/null"]).current_dir(self.path());
+        script.env("NO_COLOR", "1").env("TERM", "xterm").env("SHELL", "/bin/sh");
+        script.env("XDG_CACHE_HOME", self.path().join("cache")).envs(&self.environment);
+        let output = script.output().ok()?;
+        Some(String::from_utf8(output.stdout).expect("text").replace('\r', ""))
+    }
+}
+
 /// A manifest of the upstream `up`.
 pub fn manifest(upstream: &Upstream, pin: &str, more: &str) -> String {
     let url = upstream.path().display();
