@@ -2,6 +2,8 @@
 //!
 //! Real git in temporary directories, with fixed names and dates and nothing of the user's settings.
 
+pub mod random;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
