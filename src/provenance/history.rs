@@ -214,12 +214,15 @@ impl Histories {
         paths: &[UpstreamPath],
         upstream: &dyn Upstream,
     ) -> Result<BTreeMap<(CommitId, UpstreamPath), Vec<CommitId>>, UpstreamError> {
-        let heads: Vec<CommitId> = self.heads.first().into_iter().chain(bases).copied().collect();
+        let near: Vec<CommitId> = self.heads.first().into_iter().chain(bases).copied().collect();
+        // The same heads as before need no second look at who reaches whom.
+        let is_all = self.heads.iter().all(|head| near.contains(head) || Some(*head) == self.tip);
+        let heads = if is_all { self.heads.clone() } else { near };
         let walked = upstream.walk(&Walk { heads: &heads, between: paths, common: &[] })?;
         let mut between: BTreeMap<(CommitId, UpstreamPath), Vec<CommitId>> = BTreeMap::new();
         for reached in walked.touches.iter().rev().filter(|reached| reached.heads.has(0)) {
             for (place, base) in heads.iter().enumerate().skip(1) {
-                if !reached.heads.has(place) {
+                if !reached.heads.has(place) && bases.contains(base) {
                     let key = (*base, reached.touch.path.clone());
                     between.entry(key).or_default().push(reached.touch.commit);
                 }

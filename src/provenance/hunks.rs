@@ -5,7 +5,11 @@
 //! lines are not (aligned with the parent's content). Lines without a letter or a digit (braces, blank ones) can
 //! be aligned anywhere, so they do not count, unless the hunk has no others.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::collections::HashMap;
+
+use bstr::ByteSlice;
+
+use super::align::{Aligner, Run};
 
 /// One change of some lines: ranges of the old and of the new text, in lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,25 +18,59 @@ pub(super) struct Hunk {
     pub(super) new: std::ops::Range<usize>,
 }
 
-pub(super) fn lines(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|&b| b == b'\n').collect()
+/// The lines of a text with their ends.
+pub(super) fn each_line(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.find_byte(b'\n').map_or(rest.len(), |end| end + 1);
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        (!line.is_empty()).then_some(line)
+    })
 }
 
-pub(super) fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<Hunk> {
-    capture_diff_slices(Algorithm::Histogram, old, new)
-        .into_iter()
-        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
-        .map(|op| Hunk { old: op.old_range(), new: op.new_range() })
-        .collect()
+pub(super) fn lines(text: &[u8]) -> Vec<&[u8]> {
+    each_line(text).collect()
+}
+
+/// The changes that lead from one text to another, in order.
+pub(super) fn hunks<'t>(old: &[&'t [u8]], new: &[&'t [u8]]) -> Vec<Hunk> {
+    let mut hunks = Vec::new();
+    let (mut at_old, mut at_new) = (0, 0);
+    let end = Run { old: old.len(), new: new.len(), len: 0 };
+    for run in runs(old, new).into_iter().chain([end]) {
+        if at_old < run.old || at_new < run.new {
+            hunks.push(Hunk { old: at_old..run.old, new: at_new..run.new });
+        }
+        (at_old, at_new) = (run.old + run.len, run.new + run.len);
+    }
+    hunks
+}
+
+/// The lines that belong together.
+fn runs<'t>(old: &[&'t [u8]], new: &[&'t [u8]]) -> Vec<Run> {
+    // Numbers are compared faster than lines, and what is equal at both ends needs none.
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let mut numbers: HashMap<&'t [u8], u32> = HashMap::new();
+    let mut number = |line: &&'t [u8]| {
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        *numbers.entry(*line).or_insert(next)
+    };
+    let old_middle: Vec<u32> = old[head..old.len() - tail].iter().map(&mut number).collect();
+    let new_middle: Vec<u32> = new[head..new.len() - tail].iter().map(&mut number).collect();
+    let mut runs = vec![Run { old: 0, new: 0, len: head }];
+    let middle = Aligner::default().align(&old_middle, &new_middle);
+    runs.extend(middle.into_iter().map(|run| Run { old: run.old + head, new: run.new + head, len: run.len }));
+    runs.push(Run { old: old.len() - tail, new: new.len() - tail, len: tail });
+    runs
 }
 
 /// Which lines of `from` are aligned with an equal line of `to`.
-fn matched(from: &[&[u8]], to: &[&[u8]]) -> Vec<bool> {
+fn matched<'t>(from: &[&'t [u8]], to: &[&'t [u8]]) -> Vec<bool> {
     let mut matched = vec![false; from.len()];
-    for op in capture_diff_slices(Algorithm::Histogram, from, to) {
-        if let DiffOp::Equal { old_index, len, .. } = op {
-            matched[old_index..old_index + len].fill(true);
-        }
+    for run in runs(from, to) {
+        matched[run.old..run.old + run.len].fill(true);
     }
     matched
 }

@@ -4,8 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use similar::DiffTag;
-
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Comparison};
 use crate::merge::is_binary;
@@ -417,7 +415,8 @@ struct Found<'h> {
 const MOST_BYTES_FOR_TOKENS: usize = 64 * 1024 * 1024;
 
 /// The overlays that one needs, and those that they need, in the order of the manifest.
-fn needs_of<'a>(loaded: &Loaded, all: &'a [Loaded]) -> Vec<&'a Loaded> {
+#[must_use]
+pub fn needs_of<'a>(loaded: &Loaded, all: &'a [Loaded]) -> Vec<&'a Loaded> {
     let mut wanted: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&str> = loaded.overlay.needs.iter().map(|need| need.as_str()).collect();
     while let Some(name) = open.pop() {
@@ -462,15 +461,8 @@ fn count_lines(from: Option<&Content>, to: Option<&Content>) -> Option<(usize, u
     if is_binary(&from) || is_binary(&to) {
         return None;
     }
-    let (from, to) = (hunks::lines(&from), hunks::lines(&to));
-    let mut count = (0, 0);
-    for op in similar::capture_diff_slices(similar::Algorithm::Histogram, &from, &to) {
-        if op.tag() != DiffTag::Equal {
-            count.0 += op.new_range().len();
-            count.1 += op.old_range().len();
-        }
-    }
-    Some(count)
+    let hunks = hunks::hunks(&hunks::lines(&from), &hunks::lines(&to));
+    Some(hunks.iter().fold((0, 0), |count, hunk| (count.0 + hunk.new.len(), count.1 + hunk.old.len())))
 }
 
 /// The pull-request number of a subject: `... (#123)` at its end, or `Merge pull request #123 from ...`.

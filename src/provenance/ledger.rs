@@ -21,6 +21,7 @@ use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Touch, Upstream, UpstreamError};
 
 use super::align::{Aligner, Run};
+use super::hunks::each_line as lines;
 
 /// A line's text, by its place among all texts.
 type Text = u32;
@@ -475,11 +476,6 @@ impl Ledger {
 /// The name of a content; `None` if nothing stands there.
 pub(super) fn entry_of(content: Option<&Content>) -> Option<Entry> {
     content.map(|content| Entry { mode: content.mode, id: BlobId::of(&content.bytes) })
-}
-
-/// The lines of a text with their ends.
-pub(super) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
-    content.split_inclusive(|&byte| byte == b'\n')
 }
 
 fn split(content: &[u8], mode: Mode) -> Box<dyn Iterator<Item = &[u8]> + '_> {

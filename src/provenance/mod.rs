@@ -28,7 +28,7 @@ use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
 use crate::lex::Delta;
 use crate::upstream::Commit;
 
-pub use inspect::{Look, inspect, inspect_with, pull_request_number};
+pub use inspect::{Look, inspect, inspect_with, needs_of, pull_request_number};
 pub use note::{Condition, Neighbour, Note, OldLine, OverlayNote, Resurrected, Side};
 pub use rename::similarity;
 

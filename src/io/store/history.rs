@@ -12,7 +12,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::ancestry::{self, Member};
 use super::last_tree::{LastTree, Names};
-use super::objects::{Found, Objects, Oid, Reader};
+use super::objects::{ById, Found, IdState, Objects, Oid, Reader};
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::Entry;
 use crate::upstream::{Touch, UpstreamError};
@@ -52,7 +52,7 @@ pub(super) fn touches_of(
     }
 
     let mut questions = objects.read(|reader| {
-        let trees: HashMap<Oid, Oid> = members.iter().map(|member| (member.id, member.header.tree)).collect();
+        let trees: ById<Oid, Oid> = members.iter().map(|member| (member.id, member.header.tree)).collect();
         let mut questions = Vec::with_capacity(members.len());
         for (commit, member) in members.iter().enumerate() {
             let mut before = Vec::with_capacity(member.header.parents.len());
@@ -188,7 +188,7 @@ impl Question {
 type Answer = (usize, usize, Vec<Option<Entry>>, Option<Entry>);
 
 /// What the wanted names of a folder stand for in one tree, in the order of the names. Trees that agree share it.
-type Contents = HashMap<(usize, Oid), Arc<Names>>;
+type Contents = ById<(usize, Oid), Arc<Names>>;
 
 /// Takes the questions one level down: touches of paths that end here, and questions for the folders below.
 fn answer(
@@ -258,7 +258,7 @@ fn read_folders(
     folders: &[Folder],
     questions: &[Question],
 ) -> Result<Contents, UpstreamError> {
-    let wanted: HashSet<(usize, Oid)> =
+    let wanted: HashSet<(usize, Oid), IdState> =
         questions.iter().flat_map(|question| question.trees().map(|tree| (question.folder, tree))).collect();
     let mut wanted: Vec<_> = wanted.into_iter().collect();
     let available = std::thread::available_parallelism().map_or(1, usize::from);
@@ -274,7 +274,7 @@ fn read_folders(
             .chunks(share)
             .map(|share| scope.spawn(|| objects.read(|reader| read_share(reader, folders, share))))
             .collect();
-        let mut contents = Contents::with_capacity(wanted.len());
+        let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
         for thread in threads {
             let stopped = |_| UpstreamError::Unreadable {
                 what: "the upstream's folders".to_owned(),
@@ -291,7 +291,7 @@ fn read_share(
     folders: &[Folder],
     wanted: &[(usize, Oid)],
 ) -> Result<Contents, UpstreamError> {
-    let mut contents = Contents::with_capacity(wanted.len());
+    let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
     let mut last: HashMap<usize, LastTree> = HashMap::new();
     for &(folder, tree) in wanted {
         let last = last.entry(folder).or_insert_with(|| LastTree::new(folders[folder].names.len()));

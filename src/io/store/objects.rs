@@ -11,11 +11,58 @@ use bstr::{BStr, ByteSlice};
 use gix::objs::{Find, Kind};
 
 use super::places::Places;
+use super::walk::Lineage;
 use crate::tree::Mode;
 use crate::upstream::UpstreamError;
 
 /// The bytes of a SHA-1.
 pub(super) type Oid = [u8; 20];
+
+/// A map by ids. These are hashes already; a number of this process keeps anybody from choosing where they go.
+pub(super) type ById<K, V> = HashMap<K, V, IdState>;
+
+/// Hashes ids.
+#[derive(Clone)]
+pub(super) struct IdState(u64);
+
+impl Default for IdState {
+    fn default() -> Self {
+        Self(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0))
+    }
+}
+
+impl std::hash::BuildHasher for IdState {
+    type Hasher = IdHasher;
+
+    fn build_hasher(&self) -> IdHasher {
+        IdHasher(self.0)
+    }
+}
+
+/// Mixes words, the first eight bytes of each part.
+pub(super) struct IdHasher(u64);
+
+impl std::hash::Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let word = match bytes.first_chunk() {
+            Some(word) => u64::from_le_bytes(*word),
+            None => bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        };
+        self.write_u64(word);
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
 
 /// The level of a commit that is not in the commit-graph: above all that are.
 pub(super) const NO_LEVEL: u32 = u32::MAX;
@@ -40,10 +87,12 @@ pub(super) struct Objects {
     idle: Mutex<Vec<gix::OdbHandle>>,
     graph: Option<gix::commitgraph::Graph>,
     /// Headers that are not in the commit-graph; decoding them again for each question would dominate.
-    headers: RwLock<HashMap<Oid, Arc<Header>>>,
+    headers: RwLock<ById<Oid, Arc<Header>>>,
     shallow: bool,
     partial: bool,
     places: OnceLock<Places>,
+    /// The last walk: who reaches what.
+    pub lineage: Mutex<Option<Arc<Lineage>>>,
 }
 
 /// A handle on the objects for one thread.
@@ -79,6 +128,7 @@ impl Objects {
             shallow,
             partial,
             places: OnceLock::new(),
+            lineage: Mutex::default(),
         })
     }
 

@@ -4,10 +4,34 @@
 //! two of them, which is in front, and what they have in common. Trees are read only for commits and paths that
 //! were asked about.
 
+use std::sync::{Arc, PoisonError};
+
 use super::ancestry::{self, Member};
 use super::history::touches_of;
-use super::objects::{Objects, Oid};
+use super::objects::{ById, Objects, Oid};
 use crate::upstream::{Heads, Reached, UpstreamError, Walk, Walked};
+
+/// All commits that some heads reach.
+pub(super) struct Lineage {
+    heads: Vec<Oid>,
+    members: Vec<Member>,
+    reach: Reach,
+}
+
+impl Lineage {
+    /// That of these heads. The last one is kept: questions come in pairs.
+    fn of(objects: &Objects, heads: &[Oid]) -> Result<Arc<Self>, UpstreamError> {
+        let kept = || objects.lineage.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().as_ref().filter(|known| known.heads == heads) {
+            return Ok(Arc::clone(known));
+        }
+        let members = objects.read(|reader| ancestry::reachable(reader, heads))?;
+        let reach = Reach::of(&members, heads);
+        let lineage = Arc::new(Self { heads: heads.to_vec(), members, reach });
+        *kept() = Some(Arc::clone(&lineage));
+        Ok(lineage)
+    }
+}
 
 /// The answer to all questions at once.
 ///
@@ -15,8 +39,8 @@ use crate::upstream::{Heads, Reached, UpstreamError, Walk, Walked};
 /// If the history of a head is not all here.
 pub(super) fn walk(objects: &Objects, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
     let heads: Vec<Oid> = question.heads.iter().map(|head| *head.as_bytes()).collect();
-    let members = objects.read(|reader| ancestry::reachable(reader, &heads))?;
-    let reach = Reach::of(&members, &heads);
+    let lineage = Lineage::of(objects, &heads)?;
+    let Lineage { members, reach, .. } = lineage.as_ref();
     let mut walked = Walked {
         touches: Vec::new(),
         heads: reach.heads_of_heads(&heads),
@@ -51,7 +75,7 @@ pub(super) fn walk(objects: &Objects, question: &Walk<'_>) -> Result<Walked, Ups
 struct Reach {
     words: usize,
     bits: Vec<u64>,
-    places: std::collections::HashMap<Oid, usize>,
+    places: ById<Oid, usize>,
 }
 
 impl Reach {
