@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::support::{Project, Upstream};
 
-const V1: &str = "int width = 1;\nint height = 1;\n\nint area() {\n  return width * height;\n}\n\nint depth = 1;\n";
+const V1: &str =
+    "int width = 1;\nint height = 1;\n\nint area() {\n  return width * height;\n}\n\nint depth = 1;\n";
 
 fn overlay(base: &str, kind: &str) -> String {
     format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{base}\"\n{kind}\n")
@@ -37,7 +38,9 @@ fn a_line_that_upstream_removed_before_the_pin_comes_back_with_the_commit_that_r
     upstream.commit("add", &[("k.cu", &with)]);
     let removed = upstream.commit("remove the fault (#12)", &[("k.cu", V1)]);
     let pin = upstream.commit("more", &[("k.cu", &V1.replace("width = 1", "width = 2"))]);
-    let ours = V1.replace("width = 1", "width = 2").replace("int depth", "  params.faulty = true; // ours\nint more;\nint depth");
+    let ours = V1
+        .replace("width = 1", "width = 2")
+        .replace("int depth", "  params.faulty = true; // ours\nint more;\nint depth");
     // With a comment behind it, it is another line.
     assert_eq!(notes(&report(&upstream, &pin, &files(&pin), &ours), "resurrects").len(), 0);
     let ours = ours.replace(" // ours", "");
@@ -68,7 +71,8 @@ fn a_fix_that_upstream_took_in_and_out_again_is_not_absorbed_and_says_so() {
     let taken_in = upstream.commit("fix (#3)", &[("k.cu", &fixed)]);
     let other = fixed.replace("int width = 1", "int width = 4");
     let absorbed_pin = upstream.commit("other", &[("k.cu", &other)]);
-    let taken_out = upstream.commit("Revert \"fix\"", &[("k.cu", &V1.replace("int width = 1", "int width = 4"))]);
+    let taken_out =
+        upstream.commit("Revert \"fix\"", &[("k.cu", &V1.replace("int width = 1", "int width = 4"))]);
     let before = report(&upstream, &absorbed_pin, &files(&base), &fixed);
     assert_eq!(before["state"], "absorbed");
     assert_eq!(before["paths"][0]["by"]["id"], taken_in);
@@ -127,7 +131,12 @@ fn work_on_an_included_file_and_on_one_that_includes_it_is_a_hint() {
     let kernel = format!("#include \"sizes.h\"\n{V1}");
     let base = upstream.commit(
         "add",
-        &[("k.cu", &kernel), ("sizes.h", "int size;\n"), ("user.cu", "#include \"k.cu\"\n"), ("other.h", "\n")],
+        &[
+            ("k.cu", &kernel),
+            ("sizes.h", "int size;\n"),
+            ("user.cu", "#include \"k.cu\"\n"),
+            ("other.h", "\n"),
+        ],
     );
     let included = upstream.commit("sizes: another parameter", &[("sizes.h", "int size, more;\n")]);
     let including = upstream.commit("user: call it twice", &[("user.cu", "#include \"k.cu\"\nint x;\n")]);
@@ -171,7 +180,10 @@ fn drop_when_is_looked_up_and_a_commit_that_is_elsewhere_is_pointed_out() {
     assert_eq!(waiting["drop-when"]["met"], false);
     assert_eq!(waiting["notes"], serde_json::json!([]));
     let met = report(&upstream, &fix, &when(&fix), &ours);
-    assert_eq!((&met["drop-when"]["met"], &met["drop-when"]["pin-contains"]), (&true.into(), &fix.clone().into()));
+    assert_eq!(
+        (&met["drop-when"]["met"], &met["drop-when"]["pin-contains"]),
+        (&true.into(), &fix.clone().into())
+    );
     let elsewhere = report(&upstream, &fix, &when(&readme), &ours);
     assert_eq!(elsewhere["notes"][0]["code"], "drop-when-elsewhere");
     let attested = overlay(&base, "files = [\"k.cu\"]\ndrop-when = { attested = \"a model\" }");
@@ -184,7 +196,8 @@ fn a_picked_commit_that_changes_nothing_at_the_pin_is_pointed_out() {
     let base = upstream.commit("add", &[("k.cu", V1)]);
     upstream.git(&["switch", "-q", "-c", "side"]);
     let fix = upstream.commit("fix", &[("k.cu", &V1.replace("width = 1", "width = 2"))]);
-    let more = upstream.commit("more", &[("k.cu", &V1.replace("width = 1", "width = 2").replace("depth = 1", "depth = 2"))]);
+    let more = upstream
+        .commit("more", &[("k.cu", &V1.replace("width = 1", "width = 2").replace("depth = 1", "depth = 2"))]);
     upstream.git(&["switch", "-q", "main"]);
     let pin = upstream.commit("the same fix", &[("k.cu", &V1.replace("width = 1", "width = 2"))]);
     let tables = overlay(&base, &format!("from = {{ commits = [\"{fix}\", \"{more}\"] }}"));
@@ -206,7 +219,8 @@ fn a_person_reads_the_notes() {
     let project = Project::on(&upstream, &taken_out, &files(&base));
     project.write("overlays/up/k.cu", &fixed);
     let shown = project.run(&["status"]).expect(0).stdout;
-    let shown = shown.replace(&taken_out, "PIN").replace(&taken_in[..10], "IN").replace(&taken_out[..10], "OUT");
+    let shown =
+        shown.replace(&taken_out, "PIN").replace(&taken_in[..10], "IN").replace(&taken_out[..10], "OUT");
     insta::assert_snapshot!(shown, @r#"
     up at PIN
     overlay  state  changes     undoes  tests  last verdict
@@ -237,7 +251,9 @@ fn what_was_found_out_is_kept_and_a_damaged_file_is_none() {
     assert_eq!(std::fs::read(&file).unwrap(), kept, "nothing new was found out");
     // A report that says something else, without the hash that goes with it.
     let forged = String::from_utf8(kept.clone()).unwrap().replace("\"rollback\"", "\"fresh\"");
-    for damaged in [&b""[..], b"\n", b"overlaid.reports.v1 0\n{}\n", &kept[..kept.len() / 2], forged.as_bytes()] {
+    for damaged in
+        [&b""[..], b"\n", b"overlaid.reports.v1 0\n{}\n", &kept[..kept.len() / 2], forged.as_bytes()]
+    {
         std::fs::write(&file, damaged).unwrap();
         assert_eq!(project.run(&["status", "--json"]).expect(0).json(), first);
     }
@@ -276,7 +292,7 @@ fn in_a_shallow_clone_what_is_there_is_told_and_the_rest_is_unknown() {
         assert_eq!(overlay["state"], state, "{overlay:#}");
         if state == "unknown" {
             let why = overlay["paths"][0]["why"].as_str().unwrap();
-            assert!(why.contains(&old) && why.contains("shallow"), "{why}");
+            assert!(why.contains(&old) && why.contains("git fetch --unshallow"), "{why}");
         }
     }
 }

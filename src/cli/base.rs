@@ -96,7 +96,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 fn heads(workspace: &Workspace, store: &Store, all: bool) -> Result<Vec<CommitId>, Failure> {
     let upstream = &workspace.manifest.upstream;
     let mut heads = vec![upstream.pin.value];
-    let branch = upstream.branch.as_ref().map(|branch| branch.value.clone()).or_else(|| store.default_branch());
+    let branch =
+        upstream.branch.as_ref().map(|branch| branch.value.clone()).or_else(|| store.default_branch());
     heads.extend(branch.and_then(|branch| store.resolve(&branch).ok().flatten()));
     if all {
         heads.extend(store.all_heads()?);
@@ -148,7 +149,8 @@ fn judge(loaded: &Loaded, inferred: &Inferred, store: &Store) -> Result<Judgemen
             };
             let there = at(recorded.value)?.map(|entry| entry.id);
             let is_nearest = path.nearest.first().is_none_or(|first| {
-                let equal = path.nearest.iter().filter(|other| other.distance.tokens == first.distance.tokens);
+                let equal =
+                    path.nearest.iter().filter(|other| other.distance.tokens == first.distance.tokens);
                 equal.map(|nearest| Some(nearest.id)).any(|id| id == there)
             });
             if !is_nearest && at(base.id)?.map(|entry| entry.id) != there {

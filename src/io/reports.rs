@@ -59,7 +59,8 @@ impl Reports {
         look: Look,
         environment: &Environment,
     ) -> Self {
-        let absolute = |name: &str| environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let absolute =
+            |name: &str| environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
         let name = canonical_json::sha256_hex(manifest.as_os_str().as_encoded_bytes());
         let file = cache.map(|cache| cache.join("overlaid/reports").join(format!("{}.json", &name[..32])));
@@ -130,7 +131,8 @@ impl Reports {
             }
         }
         // The order of the manifest decides which of those that are needed goes first.
-        about.push(all.iter().map(|other| other.name().as_str()).filter(|name| seen.contains(name)).collect());
+        about
+            .push(all.iter().map(|other| other.name().as_str()).filter(|name| seen.contains(name)).collect());
         canonical_json::digest(&Value::Array(about))
     }
 }

@@ -154,8 +154,7 @@ pub(super) fn passage(
             return Ok(*known);
         }
         // A version that lacks one of the added lines needs no merge.
-        let has_it =
-            ledger.has_all(entry, &needed) && is_absorbed(path, base, ours, read(entry)?.as_ref());
+        let has_it = ledger.has_all(entry, &needed) && is_absorbed(path, base, ours, read(entry)?.as_ref());
         known.insert(entry, has_it);
         Ok(has_it)
     };

@@ -87,7 +87,8 @@ impl Histories {
             by_base.entry(subject.base).or_default().extend(subject.paths.iter().cloned());
             suspected.extend(subject.suspected);
         }
-        let heads: BTreeSet<CommitId> = by_base.keys().copied().chain(tip).filter(|head| *head != pin).collect();
+        let heads: BTreeSet<CommitId> =
+            by_base.keys().copied().chain(tip).filter(|head| *head != pin).collect();
         let heads: Vec<CommitId> = std::iter::once(pin).chain(heads).collect();
         let mut histories = Self {
             heads,
@@ -115,11 +116,11 @@ impl Histories {
                 }
                 for base in by_base.keys() {
                     let relation = histories.relation(*base, pin, walked, upstream);
-                    histories.relations.insert(*base, relation.map_err(|error| error.to_string()));
+                    histories.relations.insert(*base, relation.map_err(|error| say(&error)));
                 }
             }
             Err(error) => {
-                histories.elsewhere = Elsewhere::Missing(error.to_string());
+                histories.elsewhere = Elsewhere::Missing(say(error));
                 for (base, paths) in &by_base {
                     histories.walk_alone(*base, pin, paths, upstream);
                 }
@@ -155,12 +156,11 @@ impl Histories {
         paths: &BTreeSet<UpstreamPath>,
         upstream: &dyn Upstream,
     ) {
-        let relation = relation_alone(base, pin, upstream).map_err(|error| error.to_string());
+        let relation = relation_alone(base, pin, upstream).map_err(|error| say(&error));
         self.relations.insert(base, relation);
         let paths: Vec<UpstreamPath> = paths.iter().cloned().collect();
-        let touches =
-            if base == pin { Ok(Vec::new()) } else { upstream.history(pin, Some(base), &paths) };
-        let by_path = touches.map_err(|error| error.to_string()).map(|touches| {
+        let touches = if base == pin { Ok(Vec::new()) } else { upstream.history(pin, Some(base), &paths) };
+        let by_path = touches.map_err(|error| say(&error)).map(|touches| {
             let mut by_path: BTreeMap<UpstreamPath, Vec<Touch>> =
                 paths.into_iter().map(|path| (path, Vec::new())).collect();
             for touch in touches.into_iter().rev() {
@@ -273,6 +273,17 @@ impl Histories {
         let descends = |head: usize| walked.heads.first().is_some_and(|of_pin| of_pin.has(head));
         let is_tip = |head: usize| self.tip == self.heads.get(head).copied();
         (1..self.heads.len()).any(|head| heads.has(head) && (descends(head) || is_tip(head)))
+    }
+}
+
+/// What is missing, and how to get it.
+fn say(error: &UpstreamError) -> String {
+    match error {
+        UpstreamError::Missing { shallow: true, .. } => {
+            format!("{error}; `git fetch --unshallow` in the clone fetches the rest")
+        }
+        UpstreamError::Missing { .. } => format!("{error}; `git fetch` it into the clone"),
+        _ => error.to_string(),
     }
 }
 

@@ -32,9 +32,7 @@ impl<'a> Files<'a> {
             Some(Language::C | Language::Cpp) => {
                 text.lines().filter_map(included).filter_map(|name| self.find(path, name)).collect()
             }
-            Some(Language::Python) => {
-                text.lines().flat_map(|line| self.imported(path, line)).collect()
-            }
+            Some(Language::Python) => text.lines().flat_map(|line| self.imported(path, line)).collect(),
             _ => BTreeSet::new(),
         };
         found.into_iter().filter(|found| *found != path).collect()

@@ -68,7 +68,8 @@ pub fn inspect_with(
         report
     });
     if look.neighbours {
-        let bases: Vec<_> = overlays.iter().map(|loaded| loaded.overlay.base.as_ref().map(|b| b.value)).collect();
+        let bases: Vec<_> =
+            overlays.iter().map(|loaded| loaded.overlay.base.as_ref().map(|b| b.value)).collect();
         neighbours::add(&mut reports, &bases, &histories, pin, upstream);
     }
     reports
@@ -269,9 +270,10 @@ impl<'a> Subject<'a> {
         };
         report.against_base = on_base.and_then(|ours| count_lines(base.as_ref(), ours));
         report.delta = on_base.and_then(|ours| delta(path, base.as_ref(), ours, &mut report.notes));
-        let known = self.base.ok_or_else(String::new).and_then(|base| {
-            Ok((histories.of(base, path)?, histories.relation_of(base)?))
-        });
+        let known = self
+            .base
+            .ok_or_else(String::new)
+            .and_then(|base| Ok((histories.of(base, path)?, histories.relation_of(base)?)));
         let (history, relation) = match known {
             Ok(known) => known,
             Err(why) => {

@@ -163,8 +163,7 @@ impl Ledger {
         let parents: Vec<Arc<Version>> = touch.before.iter().map(of).collect();
         let mode = touch.after.map(|entry| entry.mode);
         let is_new_mode = |parent: &Option<Entry>| parent.is_some_and(|parent| Some(parent.mode) != mode);
-        let mode =
-            mode.filter(|_| !touch.before.is_empty() && touch.before.iter().all(is_new_mode));
+        let mode = mode.filter(|_| !touch.before.is_empty() && touch.before.iter().all(is_new_mode));
         let hunks = match parents.as_slice() {
             [] => vec![Hunk { gained: after.lines.clone(), lost: Vec::new() }],
             [parent] => hunks(&mut self.aligner, &parent.lines, &after.lines),
@@ -283,8 +282,10 @@ impl Ledger {
 
     /// Takes identities of another parent for lines that the first parent does not have.
     fn adopt(&mut self, other: &Version, version: &mut Version, first: Entry) {
-        let of_first: HashSet<Line> =
-            self.versions.get(&first).map_or_else(HashSet::new, |first| first.lines.iter().copied().collect());
+        let of_first: HashSet<Line> = self
+            .versions
+            .get(&first)
+            .map_or_else(HashSet::new, |first| first.lines.iter().copied().collect());
         let text = |line: &Line| self.text_of[*line as usize];
         let old: Vec<Text> = other.lines.iter().map(text).collect();
         let new: Vec<Text> = version.lines.iter().map(text).collect();
@@ -374,7 +375,8 @@ impl Ledger {
             });
             let by_lines = step.hunks.iter().any(|hunk| {
                 let (gained, lost) = (self.counted(hunk, &hunk.gained), self.counted(hunk, &hunk.lost));
-                gained.into_iter().any(|line| is_missing(&line)) || lost.into_iter().any(|line| is_back(&line))
+                gained.into_iter().any(|line| is_missing(&line))
+                    || lost.into_iter().any(|line| is_back(&line))
             });
             undone[index] = mode_undone || by_lines;
         }

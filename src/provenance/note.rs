@@ -156,12 +156,9 @@ impl fmt::Display for Note {
                 let (has, lacks) = (ranges(has), ranges(lacks));
                 write!(f, "upstream has a part of it by now: line {has}; not line {lacks}")
             }
-            Note::Reverted { taken_in, taken_out } => write!(
-                f,
-                "upstream took it in ({}) and out again ({})",
-                named(taken_in),
-                named(taken_out)
-            ),
+            Note::Reverted { taken_in, taken_out } => {
+                write!(f, "upstream took it in ({}) and out again ({})", named(taken_in), named(taken_out))
+            }
             Note::Neighbour(Neighbour { file, side, count, commits }) => {
                 let (s, touch) = if *count == 1 { ("", "es") } else { ("s", "") };
                 let which = match side {
@@ -183,7 +180,11 @@ impl fmt::Display for OverlayNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OverlayNote::NoEffect(commit) => {
-                write!(f, "commit {} changes nothing at the pin: upstream has it, or it is empty", commit.short())
+                write!(
+                    f,
+                    "commit {} changes nothing at the pin: upstream has it, or it is empty",
+                    commit.short()
+                )
             }
             OverlayNote::Elsewhere(commit) => write!(
                 f,

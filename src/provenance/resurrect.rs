@@ -19,9 +19,30 @@ use super::hunks::{hunks, lines};
 
 /// Words that say nothing by themselves.
 const WORDS: [&[u8]; 24] = [
-    b"if", b"else", b"elif", b"endif", b"for", b"while", b"do", b"done", b"then", b"fi", b"try", b"catch",
-    b"except", b"finally", b"break", b"continue", b"return", b"pass", b"default", b"public", b"private",
-    b"protected", b"end", b"none",
+    b"if",
+    b"else",
+    b"elif",
+    b"endif",
+    b"for",
+    b"while",
+    b"do",
+    b"done",
+    b"then",
+    b"fi",
+    b"try",
+    b"catch",
+    b"except",
+    b"finally",
+    b"break",
+    b"continue",
+    b"return",
+    b"pass",
+    b"default",
+    b"public",
+    b"private",
+    b"protected",
+    b"end",
+    b"none",
 ];
 
 /// Fewer characters than these are too few to recognise a line by.

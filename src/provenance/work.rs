@@ -9,8 +9,8 @@ use crate::upstream::{Touch, Upstream, UpstreamError};
 
 use super::history::{Elsewhere, PathHistory};
 use super::ledger::{Judgement, Ledger, entry_of};
-use super::resurrect::{added, removed_before};
 use super::note::OldLine;
+use super::resurrect::{added, removed_before};
 use super::{Note, PathReport, Resurrected, State, absorb};
 
 /// Bytes of contents before the base that are searched for lines.
@@ -159,7 +159,10 @@ impl Work<'_> {
             let touch = if age == 0 { touches[touches.len() - index] } else { before[index] };
             report.notes.push(Note::Resurrects(Resurrected {
                 removed_by: self.upstream.commit(touch.commit)?,
-                lines: lines.into_iter().map(|line| OldLine { number: line.number, text: line.text }).collect(),
+                lines: lines
+                    .into_iter()
+                    .map(|line| OldLine { number: line.number, text: line.text })
+                    .collect(),
             }));
         }
         Ok(())

@@ -26,7 +26,12 @@ pub(super) struct LastTree {
 
 impl LastTree {
     pub(super) fn new(names: usize) -> Self {
-        Self { bytes: Vec::new(), starts: Vec::new(), lines: vec![None; names], names: vec![None; names].into() }
+        Self {
+            bytes: Vec::new(),
+            starts: Vec::new(),
+            lines: vec![None; names],
+            names: vec![None; names].into(),
+        }
     }
 
     /// Reads the next tree.
@@ -189,11 +194,10 @@ mod tests {
         let good = tree(&[("a", 1), ("c", 2)]);
         let cut = good[..good.len() - 1].to_vec();
         let twice = [good.clone(), tree(&[("c", 3)])].concat();
-        assert_eq!(read(&[good.clone(), cut, good.clone()]), [
-            Ok(vec![Some(1), Some(2), None]),
-            Err(()),
-            Ok(vec![Some(1), Some(2), None]),
-        ]);
+        assert_eq!(
+            read(&[good.clone(), cut, good.clone()]),
+            [Ok(vec![Some(1), Some(2), None]), Err(()), Ok(vec![Some(1), Some(2), None]),]
+        );
         assert_eq!(read(&[good.clone(), twice]), [Ok(vec![Some(1), Some(2), None]), Err(())]);
     }
 }

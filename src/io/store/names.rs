@@ -108,7 +108,9 @@ pub(super) fn all(objects: &Objects) -> Result<Vec<CommitId>, UpstreamError> {
         // A name that cannot be read, or that stands for no commit, leads to no history.
         let Ok(reference) = reference else { continue };
         let name = reference.name().as_bstr().to_owned();
-        let Some(id) = reference.try_id().and_then(|id| id.as_bytes().first_chunk().copied()) else { continue };
+        let Some(id) = reference.try_id().and_then(|id| id.as_bytes().first_chunk().copied()) else {
+            continue;
+        };
         if let Ok(Some(commit)) = peel(objects, &name.to_string(), id)
             && !commits.contains(&commit)
         {

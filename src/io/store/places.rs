@@ -30,8 +30,9 @@ impl Places {
     /// Which pack an object is in, and where; `None`: in none.
     pub(super) fn of_object(&self, id: &Oid) -> Option<(usize, u64)> {
         let id = gix::ObjectId::from(*id);
-        self.0.iter().enumerate().find_map(|(pack, file)| {
-            file.lookup(id).map(|entry| (pack, file.pack_offset_at_index(entry)))
-        })
+        self.0
+            .iter()
+            .enumerate()
+            .find_map(|(pack, file)| file.lookup(id).map(|entry| (pack, file.pack_offset_at_index(entry))))
     }
 }

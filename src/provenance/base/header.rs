@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn code_numbers_dates_and_words_name_nothing() {
         let path = UpstreamPath::parse("mlx/k.cu").unwrap();
-        let text = "// 20240131, feedback, 0x1234567, issue 1234567\nint x = 0xabcdef12;\nchar* s = \"abcdef12\";\n";
+        let text =
+            "// 20240131, feedback, 0x1234567, issue 1234567\nint x = 0xabcdef12;\nchar* s = \"abcdef12\";\n";
         assert_eq!(mentions(&path, text.as_bytes()), []);
     }
 

@@ -106,7 +106,9 @@ pub fn infer(
 ) -> Result<Vec<Inferred>, UpstreamError> {
     let paths = overlays.iter().flat_map(|loaded| loaded.files.keys()).cloned().collect();
     let versions = versions(upstream, heads, &paths)?;
-    in_parallel(overlays, |loaded| infer_one(loaded, heads, &versions, resolve, upstream)).into_iter().collect()
+    in_parallel(overlays, |loaded| infer_one(loaded, heads, &versions, resolve, upstream))
+        .into_iter()
+        .collect()
 }
 
 fn infer_one(
@@ -121,7 +123,12 @@ fn infer_one(
     };
     let known = |commit: CommitId, why: &str| {
         let base = upstream.commit(commit)?;
-        Ok(Inferred { paths: Vec::new(), base: Some(base), confidence: Confidence::Exact, why: why.to_owned() })
+        Ok(Inferred {
+            paths: Vec::new(),
+            base: Some(base),
+            confidence: Confidence::Exact,
+            why: why.to_owned(),
+        })
     };
     match &loaded.overlay.kind {
         Kind::Files(_) => infer_files(&loaded.files, versions, pin, resolve, upstream),
@@ -167,9 +174,8 @@ fn infer_files(
                 Some(entry) => Some(measure.distance(entry, upstream)?),
                 None => None,
             };
-            let agrees = distance.is_some_and(|distance| {
-                nearest.first().is_none_or(|first| distance <= first.distance)
-            });
+            let agrees = distance
+                .is_some_and(|distance| nearest.first().is_none_or(|first| distance <= first.distance));
             named.push(Named { mention, commit, distance, agrees });
         }
         paths.push(PathBase { path: path.clone(), nearest, versions: versions.len(), confidence, named });
@@ -227,7 +233,8 @@ fn choose(
     }
     let mut candidates: Vec<(CommitId, &str)> = Vec::new();
     let named = paths.iter().flat_map(|path| &path.named).filter(|named| named.agrees);
-    candidates.extend(named.map(|named| (named.commit, "a comment of the file names it, and no other is nearer")));
+    candidates
+        .extend(named.map(|named| (named.commit, "a comment of the file names it, and no other is nearer")));
     candidates.push((pin, "the pin still has the nearest content"));
     for nearest in paths.iter().flat_map(|path| path.nearest.iter()) {
         candidates.extend(nearest.since.iter().rev().map(|since| (*since, "it brought the nearest content")));
@@ -259,7 +266,8 @@ fn choose(
         paths.iter().zip(&measures).filter(|(p, _)| p.nearest.is_empty()).map(|(_, m)| m.tokens()).sum();
     if sum.tokens > least + lost {
         confidence = Confidence::Low;
-        why = "the paths come from different commits; it is the one at which they are nearest together".to_owned();
+        why = "the paths come from different commits; it is the one at which they are nearest together"
+            .to_owned();
     } else if confidence == Confidence::Low {
         why = format!("{why}, but others are as near, or all are far away");
     }
@@ -303,7 +311,9 @@ fn infer_patch(
             base: Some(upstream.commit(commit)?),
             confidence: if offsets == 0 { Confidence::High } else { Confidence::Low },
             why: match offsets {
-                0 => "it is the newest commit to which the patch applies at the lines that it names".to_owned(),
+                0 => {
+                    "it is the newest commit to which the patch applies at the lines that it names".to_owned()
+                }
                 _ => "the patch applies there, but not at the lines that it names".to_owned(),
             },
         },

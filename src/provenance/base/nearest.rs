@@ -88,7 +88,11 @@ impl<'a> Measure<'a> {
     }
 
     /// The distance to another content.
-    pub(super) fn distance(&mut self, entry: Entry, upstream: &dyn Upstream) -> Result<Distance, UpstreamError> {
+    pub(super) fn distance(
+        &mut self,
+        entry: Entry,
+        upstream: &dyn Upstream,
+    ) -> Result<Distance, UpstreamError> {
         if let Some(known) = self.known.get(&entry.id) {
             return Ok(*known);
         }

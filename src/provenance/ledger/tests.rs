@@ -107,15 +107,13 @@ fn a_merge_has_only_what_none_of_its_parents_has() {
     let (left, right) = (base.replace("int a", "int A"), base.replace("int b", "int B"));
     let both = left.replace("int b", "int B");
     let evil = both.replace("int y", "int Y");
-    let plain: [(&[&str], &str); 3] =
-        [(&[base], &left), (&[base], &right), (&[&left, &right], &both)];
+    let plain: [(&[&str], &str); 3] = [(&[base], &left), (&[base], &right), (&[&left, &right], &both)];
     let ledger = follow(Some(base), &plain, Some(&both));
     let ours = |text: &str| Some(Content::file(format!("{text}int ours;\n").into_bytes()));
     assert_eq!(ledger.judge(ours(&left).as_ref()), [Included, Undone, Nothing]);
     assert_eq!(ledger.judge(ours(&right).as_ref()), [Undone, Included, Nothing]);
     assert_eq!(ledger.judge(ours(&both).as_ref()), [Included, Included, Nothing]);
-    let with_own: [(&[&str], &str); 3] =
-        [(&[base], &left), (&[base], &right), (&[&left, &right], &evil)];
+    let with_own: [(&[&str], &str); 3] = [(&[base], &left), (&[base], &right), (&[&left, &right], &evil)];
     let ledger = follow(Some(base), &with_own, Some(&evil));
     assert_eq!(ledger.judge(ours(&both).as_ref()), [Included, Included, Undone]);
     assert_eq!(ledger.judge(ours(&evil).as_ref()), [Included, Included, Included]);
