@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,10 @@ impl Reports {
         }
         let Ok(body) = serde_json::to_string(&Table { reports: self.kept }) else { return };
         let hash = canonical_json::sha256_hex(body.as_bytes());
-        let _ = write_atomically(&file, format!("{SCHEMA} {hash}\n{body}\n").as_bytes());
+        if write_atomically(&file, format!("{SCHEMA} {hash}\n{body}\n").as_bytes()).is_ok() {
+            // Where a user's files are for the group, too, this one would not be read again.
+            let _ = std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600));
+        }
     }
 
     fn key(&self, loaded: &Loaded, all: &[Loaded]) -> String {
