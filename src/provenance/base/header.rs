@@ -65,7 +65,7 @@ fn digits(comment: &[u8]) -> impl Iterator<Item = (usize, String)> {
         Some((at, word))
     });
     words.filter_map(|(at, word)| {
-        let is_hex = word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F'));
+        let is_hex = word.iter().all(u8::is_ascii_hexdigit);
         let is_number = word.iter().all(u8::is_ascii_digit);
         let is_id = (7..=40).contains(&word.len()) && is_hex && (!is_number || word.len() == 40);
         is_id.then(|| (at, String::from_utf8_lossy(word).to_ascii_lowercase()))
