@@ -51,6 +51,8 @@
 pub mod canonical_json;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "cli")]
+pub mod cmake_script;
 pub mod diagnostic;
 pub mod escape;
 pub mod evidence;

@@ -10,6 +10,7 @@
 mod support;
 
 mod apply;
+mod cmake_module;
 mod diff;
 mod lex;
 mod manifest;

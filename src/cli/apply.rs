@@ -1,12 +1,16 @@
 //! `overlaid apply`
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::cmake_script::{self, Facts};
 use crate::escape::for_terminal;
-use crate::io::own_files::hide_from_git;
+use crate::io::own_files::{folders_from, hide_from_git};
 use crate::io::tree::{self, Event, Options, Outcome};
+use crate::io::workspace::Workspace;
+use crate::overlay::watched;
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
 
 use super::wanted::wanted;
@@ -35,6 +39,9 @@ pub struct Args {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Print what a CMake project has to know of the tree, as CMake code; see `overlaid cmake`
+    #[arg(long, conflicts_with = "json")]
+    cmake: bool,
 }
 
 /// Which folder, and what may be done to it.
@@ -66,7 +73,17 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             if offset.lines < 0 { "before" } else { "after" },
         ));
     }
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
+    let saying = if args.cmake { Saying::Cmake } else { Saying::Report("apply") };
+    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)
+}
+
+/// What is said of a tree that was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Saying {
+    /// What was done, by the command of this name.
+    Report(&'static str),
+    /// What a CMake project has to know.
+    Cmake,
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -91,7 +108,7 @@ pub(super) fn bring(
     store: &crate::io::store::Store,
     place: &Place,
     dry_run: bool,
-    command: &str,
+    saying: Saying,
     ui: &mut Ui,
 ) -> Result<Answer, Failure> {
     let dir = match &place.tree {
@@ -106,13 +123,24 @@ pub(super) fn bring(
         hide_from_git(&context.root)
             .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     }
+    let mut say = |plan: &Plan, done: Done| match saying {
+        Saying::Report(command) => {
+            report(&dir, wanted, plan, done, command, ui);
+            Ok(())
+        }
+        Saying::Cmake => {
+            let facts = cmake_facts(workspace, wanted, &dir)?;
+            ui.bytes(&cmake_script::render(&facts));
+            Ok::<(), Failure>(())
+        }
+    };
     match outcome {
         Outcome::Unchanged(plan) => {
-            report(&dir, wanted, &plan, Done::Nothing, command, ui);
+            say(&plan, Done::Nothing)?;
             Ok(Answer::Yes)
         }
         Outcome::Changed(plan) => {
-            report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
+            say(&plan, if dry_run { Done::Planned } else { Done::Written })?;
             Ok(if dry_run { Answer::No } else { Answer::Yes })
         }
         Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
@@ -122,6 +150,27 @@ pub(super) fn bring(
         ))
         .with_hint("take it as it is with --tree DIR, or remove it")),
     }
+}
+
+/// A project configures again when something changes that the tree is made from, and also when somebody changes what
+/// overlays made of the tree: then this stops the build, or another project has made it a different one.
+fn cmake_facts(workspace: &Workspace, wanted: &Wanted, dir: &Path) -> Result<Facts, Failure> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path)
+            .map_err(|error| Failure::environment("cannot tell where the repository is").caused_by(error))
+    };
+    let (root, tree) = (absolute(&workspace.root)?, absolute(dir)?);
+    let watched = watched(&workspace.manifest, &workspace.overlays);
+    let mut depends: BTreeSet<PathBuf> = watched.files.iter().map(|file| root.join(file)).collect();
+    for folder in &watched.folders {
+        depends.extend(folders_from(&root.join(folder))?);
+    }
+    let written = wanted.changes.iter().filter(|(_, content)| content.is_some());
+    depends.extend(written.map(|(path, _)| tree.join(path.to_os_path())));
+    depends.insert(tree.join(tree::HOME).join(tree::ATTESTATION_FILE));
+    // What is not there would make a build configure again for ever.
+    depends.retain(|path| path.exists());
+    Ok(Facts { tree, pin: wanted.commit.to_string(), fingerprint: wanted.fingerprint.clone(), depends })
 }
 
 fn tell(event: &Event, ui: &mut Ui) {

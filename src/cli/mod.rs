@@ -3,6 +3,7 @@
 mod apply;
 mod bench;
 mod build;
+mod cmake;
 mod context;
 mod diff;
 mod error;
@@ -78,6 +79,7 @@ enum Command {
     Verify(verify::Args),
     Diff(diff::Args),
     Build(build::Args),
+    Cmake(cmake::Args),
     Test(test::Args),
     Prove(prove::Args),
 }
@@ -106,6 +108,7 @@ fn run() -> ExitCode {
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
         Command::Build(args) => build::run(&context, args, &mut ui),
+        Command::Cmake(args) => cmake::run(args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
     };

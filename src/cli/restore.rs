@@ -3,7 +3,7 @@
 use crate::plan::Wanted;
 use crate::upstream::Upstream;
 
-use super::apply::{Place, bring};
+use super::apply::{Place, Saying, bring};
 use super::{Answer, Context, Failure, Ui, without_problems};
 
 /// Put upstream's bytes back: the pin without overlays
@@ -30,5 +30,5 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let pin = upstream.pin.value;
     let fingerprint = crate::overlay::fingerprint(pin, &Default::default(), &Default::default());
     let wanted = Wanted::pristine(upstream.name.value.clone(), pin, store.listing(pin)?, fingerprint);
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "restore", ui)
+    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, Saying::Report("restore"), ui)
 }

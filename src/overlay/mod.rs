@@ -7,6 +7,7 @@ pub mod diff;
 mod fingerprint;
 mod resolve;
 mod rules;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use crate::tree::Content;
 pub use fingerprint::fingerprint;
 pub use resolve::{At, Refusal, Resolution, content_at, resolve};
 pub use rules::{Clash, can_be_on_together, clashes};
+pub use watched::{Watched, watched};
 
 /// An overlay of the manifest with the files of ours that hold its content.
 #[derive(Debug, Clone)]
