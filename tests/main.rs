@@ -11,6 +11,7 @@ mod support;
 
 mod apply;
 mod cmake_module;
+mod compiled_in;
 mod diff;
 mod lex;
 mod manifest;

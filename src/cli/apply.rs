@@ -12,6 +12,7 @@ use crate::io::tree::{self, Event, Options, Outcome};
 use crate::io::workspace::Workspace;
 use crate::overlay::watched;
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+use crate::verify::compiled::is_read_by_cmake;
 
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
@@ -165,7 +166,9 @@ fn cmake_facts(workspace: &Workspace, wanted: &Wanted, dir: &Path) -> Result<Fac
     for folder in &watched.folders {
         depends.extend(folders_from(&root.join(folder))?);
     }
-    let written = wanted.changes.iter().filter(|(_, content)| content.is_some());
+    // What CMake reads it watches by itself; named here it would look as if it had read all of it.
+    let written =
+        wanted.changes.iter().filter(|(path, content)| content.is_some() && !is_read_by_cmake(path));
     depends.extend(written.map(|(path, _)| tree.join(path.to_os_path())));
     depends.insert(tree.join(tree::HOME).join(tree::ATTESTATION_FILE));
     // What is not there would make a build configure again for ever.

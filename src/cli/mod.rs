@@ -4,6 +4,7 @@ mod apply;
 mod bench;
 mod build;
 mod cmake;
+mod compiled;
 mod context;
 mod diff;
 mod error;

@@ -34,12 +34,18 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
 ///
 /// A tree that was never made is a warning; with --tree it is an error. Changes nothing.
 ///
+/// With --build, the records of a finished build (ninja's dependency log, or the dependency files of make) have to show
+/// for each overlaid file that a compiler, or CMake, read it as it is now. Nothing of the build is run.
+///
 /// Exit code 0: no errors. 1: errors, or warnings with --strict. 2, 4: could not check.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The tree to check, instead of the manifest's
     #[arg(long, value_name = "DIR")]
     tree: Option<PathBuf>,
+    /// A build folder of the tree: was every overlaid file compiled there, as it is now?
+    #[arg(long, value_name = "DIR")]
+    build: Option<PathBuf>,
     /// Warnings count as errors
     #[arg(long)]
     strict: bool,
@@ -60,10 +66,8 @@ fn parse_delta(word: &str) -> Result<Delta, String> {
 /// # Errors
 /// If a manifest, a file or an upstream cannot be read.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
-    let workspaces = match &args.tree {
-        Some(_) => vec![context.workspace()?],
-        None => context.workspaces()?,
-    };
+    let is_of_one = args.tree.is_some() || args.build.is_some();
+    let workspaces = if is_of_one { vec![context.workspace()?] } else { context.workspaces()? };
     let mut findings = Vec::new();
     let mut overlays = 0;
     for workspace in &workspaces {
@@ -136,6 +140,9 @@ impl Checked<'_> {
             findings.extend(also_pinned::check(manifest, place, text.as_ref()));
         }
         findings.extend(self.check_tree(args, ui)?);
+        if let (Some(folder), true) = (&args.build, workspace.problems.is_empty()) {
+            findings.extend(self.check_build(args, folder, ui)?);
+        }
         if let (Some(since), Some(expected)) = (&args.since, args.expect) {
             for change in changes_since(workspace, since, self.store, &[])? {
                 if let Ok(name) = Name::parse(&change.overlay) {
@@ -273,6 +280,23 @@ impl Checked<'_> {
         let findings = compare_tree(&dir, &wanted_trees);
         ui.end_progress();
         findings
+    }
+
+    /// A build is of one profile.
+    fn check_build(&self, args: &Args, folder: &Path, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
+        let features = super::apply::features(self.context, self.workspace)?;
+        let dir = match &args.tree {
+            Some(dir) => dir.clone(),
+            None => self.context.tree(self.workspace)?,
+        };
+        match wanted(self.workspace, &features, self.store) {
+            Ok(wanted) => super::compiled::check_build(self.workspace, &dir, &wanted, folder, ui),
+            // The check of the tree has found it.
+            Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
+                Ok(Vec::new())
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// The chosen features; if none were chosen, those of each profile: the tree may have been made for any.

@@ -1,6 +1,8 @@
 //! The edge: files, git, processes, the clock and the environment. Everything else takes values.
 #![allow(clippy::disallowed_methods, reason = "this is the place that the other modules leave it to")]
 
+#[cfg(feature = "git")]
+pub mod built;
 pub mod cmake;
 pub mod hashes;
 pub mod lab;

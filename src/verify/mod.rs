@@ -5,6 +5,7 @@
 
 pub mod also_pinned;
 pub mod claim;
+pub mod compiled;
 pub mod coverage;
 pub mod documents;
 pub mod forbidden;
