@@ -58,10 +58,9 @@ pub mod id;
 pub mod io;
 pub mod kernel_test;
 pub mod lex;
+pub mod lock;
 pub mod manifest;
-#[cfg(feature = "git")]
 pub mod merge;
-#[cfg(feature = "git")]
 pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]

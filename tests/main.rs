@@ -12,6 +12,7 @@ mod support;
 mod apply;
 mod diff;
 mod lex;
+mod lock;
 mod manifest;
 mod merge;
 mod planted;

@@ -9,6 +9,7 @@ use crate::io::own_files::hide_from_git;
 use crate::io::tree::{self, Event, Options, Outcome};
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
 
+use super::locked;
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 
@@ -42,10 +43,10 @@ pub struct Args {
 pub struct Place {
     /// A folder that something else filled, instead of the manifest's tree
     #[arg(long, value_name = "DIR")]
-    tree: Option<PathBuf>,
+    pub(super) tree: Option<PathBuf>,
     /// Overwrite edits on overlaid paths; a copy is kept in .overlaid/kept of the tree
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 /// Runs the command.
@@ -55,8 +56,22 @@ pub struct Place {
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let workspace = without_problems(context.workspace()?)?;
     let features = features(context, &workspace)?;
-    let store = context.store(&workspace, ui)?;
+    let locked = match &args.place.tree {
+        Some(dir) => locked::try_apply(&workspace, &features, dir),
+        None => locked::Tried::NoLock,
+    };
+    if let locked::Tried::Ready(ready) = &locked {
+        let (locked, wanted, resolution) = ready.as_ref();
+        tell_offsets(resolution, ui);
+        return locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, "apply", ui);
+    }
+    let store = locked.or_store(context, &workspace, ui)?;
     let (wanted, resolution) = wanted(&workspace, &features, &store)?;
+    tell_offsets(&resolution, ui);
+    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
+}
+
+fn tell_offsets(resolution: &crate::overlay::Resolution, ui: &mut Ui) {
     for (overlay, offset) in &resolution.offsets {
         ui.note(format_args!(
             "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
@@ -66,7 +81,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             if offset.lines < 0 { "before" } else { "after" },
         ));
     }
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -88,7 +102,7 @@ pub(super) fn bring(
     context: &Context,
     workspace: &crate::io::workspace::Workspace,
     wanted: &Wanted,
-    store: &crate::io::store::Store,
+    store: &dyn crate::upstream::Upstream,
     place: &Place,
     dry_run: bool,
     command: &str,
@@ -101,18 +115,32 @@ pub(super) fn bring(
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    let outcome = outcome?;
+    conclude(context, &dir, wanted, outcome?, place, dry_run, command, ui)
+}
+
+/// Says how it went.
+#[allow(clippy::too_many_arguments, reason = "as for `bring`")]
+pub(super) fn conclude(
+    context: &Context,
+    dir: &std::path::Path,
+    wanted: &Wanted,
+    outcome: Outcome,
+    place: &Place,
+    dry_run: bool,
+    command: &str,
+    ui: &mut Ui,
+) -> Result<Answer, Failure> {
     if place.tree.is_none() && !dry_run {
         hide_from_git(&context.root)
             .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     }
     match outcome {
         Outcome::Unchanged(plan) => {
-            report(&dir, wanted, &plan, Done::Nothing, command, ui);
+            report(dir, wanted, &plan, Done::Nothing, command, ui);
             Ok(Answer::Yes)
         }
         Outcome::Changed(plan) => {
-            report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
+            report(dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
             Ok(if dry_run { Answer::No } else { Answer::Yes })
         }
         Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
@@ -124,7 +152,7 @@ pub(super) fn bring(
     }
 }
 
-fn tell(event: &Event, ui: &mut Ui) {
+pub(super) fn tell(event: &Event, ui: &mut Ui) {
     match event {
         Event::Waiting { dir } => ui.note(format_args!("waiting: another run works on `{}`", dir.display())),
         Event::Recovered { finished: true, steps } => {

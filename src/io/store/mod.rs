@@ -28,7 +28,7 @@ pub use names::ResolveError;
 use objects::{Found, Objects, Oid, Reader, parse_commit, parse_tree, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
 
-use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::id::{BlobId, CommitId, TreeId, UpstreamPath};
 use crate::tree::{Entry, Listing};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 
@@ -81,6 +81,15 @@ impl Store {
     #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.objects.is_shallow()
+    }
+
+    /// The tree of a commit.
+    ///
+    /// # Errors
+    /// If the commit is not here or cannot be read.
+    pub fn tree_of(&self, commit: CommitId) -> Result<TreeId, UpstreamError> {
+        let header = self.objects.read(|reader| reader.header(commit.as_bytes()))?;
+        Ok(TreeId::from_bytes(header.tree))
     }
 
     /// Whether this commit is here. Its tree and its parents need not be.
