@@ -54,6 +54,7 @@ pub mod cli;
 pub mod diagnostic;
 pub mod escape;
 pub mod evidence;
+pub mod gitmodules;
 pub mod id;
 pub mod io;
 pub mod kernel_test;

@@ -8,6 +8,7 @@ use crate::escape::for_terminal;
 use crate::io::own_files::hide_from_git;
 use crate::io::tree::{self, Event, Options, Outcome};
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+use crate::tree::Mode;
 
 use super::locked;
 use super::wanted::wanted;
@@ -68,7 +69,27 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let store = locked.or_store(context, &workspace, ui)?;
     let (wanted, resolution) = wanted(&workspace, &features, &store)?;
     tell_offsets(&resolution, ui);
+    if args.place.tree.is_none() {
+        tell_submodules(&wanted, ui);
+    }
     bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
+}
+
+/// Submodules that were not declared stay empty: a build that wants their files will not find them.
+fn tell_submodules(wanted: &Wanted, ui: &mut Ui) {
+    let undeclared = wanted.listing.iter().filter(|(_, entry)| entry.mode == Mode::Submodule);
+    let paths: Vec<String> = undeclared.map(|(path, _)| for_terminal(path.as_bytes())).collect();
+    if !paths.is_empty() {
+        let (what, stay) = if paths.len() == 1 {
+            ("submodule", "it stays empty")
+        } else {
+            ("submodules", "they stay empty")
+        };
+        let paths = paths.join(", ");
+        ui.note(format_args!(
+            "note: {what} {paths}: not in the manifest, so {stay}; `overlaid verify` says more"
+        ));
+    }
 }
 
 fn tell_offsets(resolution: &crate::overlay::Resolution, ui: &mut Ui) {

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::io::lock_files::{self, LockFiles};
-use crate::io::locked::{load, load_text, lock_file};
+use crate::io::lock_files::{self, Difference, LockFiles};
+use crate::io::locked::{load, load_text, lock_file, vendored_folder};
+use crate::io::store::Store;
 use crate::io::workspace::{LoadError, Workspace};
 use crate::lock::{self, Built, LockError, PinFacts};
+use crate::verify::{Finding, lock as checks};
 
-use super::{Answer, Context, Failure, Ui, without_problems};
+use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
 
 /// Write what an apply needs where there is no git
 ///
@@ -113,9 +115,65 @@ pub(super) fn make(
     ui: &mut Ui,
 ) -> Result<Built, Failure> {
     let store = context.store(workspace, ui)?;
+    make_from(workspace, &store, vendor)
+}
+
+fn make_from(workspace: &Workspace, store: &Store, vendor: bool) -> Result<Built, Failure> {
     let pin = workspace.manifest.upstream.pin.value;
-    let facts = PinFacts { tree: store.tree_of(pin)?, submodules: BTreeMap::new() };
-    Ok(lock::build(&workspace.manifest, &workspace.overlays, facts, &store, vendor)?)
+    let mut submodules = BTreeMap::new();
+    for module in &workspace.manifest.upstream.submodules {
+        let path = &module.path.value;
+        submodules.insert(path.clone(), store.submodule_at(pin, path)?);
+    }
+    let facts = PinFacts { tree: store.tree_of(pin)?, submodules };
+    Ok(lock::build(&workspace.manifest, &workspace.overlays, facts, store, vendor)?)
+}
+
+/// What `verify` finds about the lock. `must`: there has to be one.
+///
+/// # Errors
+/// If a file or the upstream cannot be read.
+pub(super) fn findings(workspace: &Workspace, store: &Store, must: bool) -> Result<Vec<Finding>, Failure> {
+    let manifest = &workspace.manifest;
+    let file = lock_file(&manifest.file);
+    let lock = match load(&workspace.root, &manifest.file) {
+        Ok(Some(lock)) => lock,
+        Ok(None) if must => return Ok(vec![checks::missing(&file, "--locked asks for one")]),
+        Ok(None) if workspace.root.join(vendored_folder(&manifest.file)).is_dir() => {
+            return Ok(vec![checks::missing(&file, "there are vendored contents, and nothing names them")]);
+        }
+        Ok(None) => return Ok(Vec::new()),
+        Err(LoadError::Manifest(diagnostics)) => {
+            return Ok(diagnostics.into_iter().map(Finding::from).collect());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !workspace.problems.is_empty() {
+        // What the overlays are cannot be told before these are mended.
+        return Ok(Vec::new());
+    }
+    let stale = lock::stale(&lock, manifest, &workspace.overlays);
+    let mut findings = checks::stale(manifest, &file, &stale);
+    let built = match make_from(workspace, store, !lock.vendored.is_empty()) {
+        Ok(built) => built,
+        // That the overlays do not fit is a finding of its own.
+        Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
+            return Ok(findings);
+        }
+        Err(failure) => return Err(failure),
+    };
+    for difference in LockFiles::new(&workspace.root, &manifest.file, &built).differences()? {
+        let said = difference.to_string();
+        match difference {
+            Difference::Line { .. } if stale.is_empty() => findings.push(checks::edited(&said)),
+            // Those of a stale lock are no news.
+            Difference::Line { .. } | Difference::NoLock(_) => {}
+            Difference::Vendored(_) | Difference::Extra(_) if !stale.is_empty() => {}
+            Difference::Vendored(_) => findings.push(checks::vendored(&said)),
+            Difference::Extra(_) => findings.push(checks::extra(&said)),
+        }
+    }
+    Ok(findings)
 }
 
 impl From<LockError> for Failure {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::sets::{self, Group};
 use super::stale::inputs;
 use super::{Lock, LockedPath, Source};
-use crate::id::{BlobId, CommitId, Name, OverlayName, TreeId, UpstreamPath};
+use crate::id::{BlobId, CommitId, Name, TreeId, UpstreamPath};
 use crate::manifest::{Kind, Manifest};
 use crate::overlay::{At, Loaded, Resolution, Unwanted, check_needs, resolve, wanted};
 use crate::tree::{Changes, Content, Entry, Listing};
@@ -65,8 +65,8 @@ impl From<UpstreamError> for LockError {
 pub struct PinFacts {
     /// The pin's tree.
     pub tree: TreeId,
-    /// The declared submodules, with the commits that the tree names.
-    pub submodules: BTreeMap<UpstreamPath, CommitId>,
+    /// The declared submodules, with the commits that the tree names; `None`: it names none there.
+    pub submodules: BTreeMap<UpstreamPath, Option<CommitId>>,
 }
 
 /// Makes the lock of a manifest; with `vendor`, also the contents that overlays of kind `from` need.
@@ -171,7 +171,7 @@ fn fill(source: &mut Source, loaded: &Loaded, upstream: &dyn Upstream) -> Result
 /// What came out under the features that were tried.
 #[derive(Default)]
 struct Made {
-    gives: BTreeMap<UpstreamPath, BTreeSet<(Vec<OverlayName>, Option<Entry>)>>,
+    gives: BTreeMap<UpstreamPath, BTreeSet<super::Given>>,
     merges: BTreeMap<super::MergeKey, Option<Content>>,
 }
 

@@ -45,8 +45,8 @@ pub struct Lock {
     pub pin: CommitId,
     /// The tree of that commit.
     pub tree: TreeId,
-    /// The declared submodules, with the commits that the pin's tree names.
-    pub submodules: BTreeMap<UpstreamPath, CommitId>,
+    /// The declared submodules, with the commits that the pin's tree names; `None`: it names none there.
+    pub submodules: BTreeMap<UpstreamPath, Option<CommitId>>,
     /// The fingerprints of the tree, by features: without any, and with those of each profile.
     pub fingerprints: BTreeMap<BTreeSet<Name>, String>,
     /// The overlays, in the order of the manifest.
@@ -111,9 +111,12 @@ impl Source {
 pub struct LockedPath {
     /// What the pin has there.
     pub pin: Option<Entry>,
-    /// What overlays give it: the overlays in the order in which they did, and what came out.
-    pub gives: BTreeSet<(Vec<OverlayName>, Option<Entry>)>,
+    /// What overlays give it.
+    pub gives: BTreeSet<Given>,
 }
+
+/// The overlays that made a content, in the order in which they did, and the content.
+pub type Given = (Vec<OverlayName>, Option<Entry>);
 
 impl Lock {
     /// The contents that overlays of kind `from` need: what they take, and what merges made of it.

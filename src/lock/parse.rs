@@ -84,7 +84,7 @@ struct Draft {
     upstream: Option<Name>,
     pin: Option<CommitId>,
     tree: Option<TreeId>,
-    submodules: BTreeMap<UpstreamPath, CommitId>,
+    submodules: BTreeMap<UpstreamPath, Option<CommitId>>,
     fingerprints: BTreeMap<BTreeSet<Name>, String>,
     overlays: Vec<LockedOverlay>,
     names: BTreeSet<Name>,
@@ -295,7 +295,12 @@ impl Draft {
             "pin" => once(&mut self.pin, words.id("a commit", CommitId::parse)?)?,
             "tree" => once(&mut self.tree, words.id("a tree", TreeId::parse)?)?,
             "submodule" => {
-                let commit = words.id("a commit", CommitId::parse)?;
+                let commit = if words.line[words.at..].starts_with("absent ") {
+                    words.next("a commit")?;
+                    None
+                } else {
+                    Some(words.id("a commit", CommitId::parse)?)
+                };
                 insert(&mut self.submodules, words.path()?, commit)?;
             }
             "fingerprint" => {

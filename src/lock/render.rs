@@ -20,7 +20,8 @@ pub fn render(lock: &Lock) -> String {
     text.line(&["pin", &lock.pin.to_string()]);
     text.line(&["tree", &lock.tree.to_string()]);
     for (path, commit) in &lock.submodules {
-        text.line(&["submodule", &commit.to_string(), &name(path.as_bytes())]);
+        let commit = commit.map_or_else(|| "absent".to_owned(), |commit| commit.to_string());
+        text.line(&["submodule", &commit, &name(path.as_bytes())]);
     }
     for (features, fingerprint) in &lock.fingerprints {
         let features: Vec<&str> = features.iter().map(|feature| feature.as_str()).collect();

@@ -101,7 +101,10 @@ pub fn content_at(
         return match submodule_above(upstream, commit, path)? {
             Some(submodule) => Err(UpstreamError::Unreadable {
                 what: format!("{path} at {commit}"),
-                why: format!("it lies in the submodule {submodule}, which is not read"),
+                why: format!(
+                    "it lies in the submodule {submodule}, which the manifest does not declare with \
+                     [[upstream.submodule]]"
+                ),
             }),
             None => Ok(None),
         };
@@ -219,7 +222,8 @@ impl State<'_> {
         let At::Other(commit) = self.at else {
             if let Some(submodule) = submodule_above(self.upstream, self.at.commit(), path)? {
                 let why = format!(
-                    "it lies in the submodule {submodule}; overlays do not reach into submodules yet"
+                    "it lies in the submodule {submodule}, which the manifest does not declare with \
+                     [[upstream.submodule]]"
                 );
                 self.refuse(loaded, Some(path), why);
             } else {
