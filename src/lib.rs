@@ -56,14 +56,14 @@ pub mod cmake_script;
 pub mod diagnostic;
 pub mod escape;
 pub mod evidence;
+pub mod gitmodules;
 pub mod id;
 pub mod io;
 pub mod kernel_test;
 pub mod lex;
+pub mod lock;
 pub mod manifest;
-#[cfg(feature = "git")]
 pub mod merge;
-#[cfg(feature = "git")]
 pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]

@@ -54,6 +54,17 @@ pub trait Upstream: Sync {
             .collect())
     }
 
+    /// What a merge of these three gave when it was recorded; `None` if it was not. An upstream that has all
+    /// contents need not know any.
+    fn known_merge(
+        &self,
+        _base: Option<Entry>,
+        _ours: Option<Entry>,
+        _theirs: Option<Entry>,
+    ) -> Option<Option<Entry>> {
+        None
+    }
+
     /// A commit's header.
     ///
     /// # Errors
@@ -145,6 +156,11 @@ pub enum UpstreamError {
         /// What went wrong.
         why: String,
     },
+    /// A lock file answers, and does not have what was asked.
+    NotLocked {
+        /// What was asked for.
+        what: String,
+    },
     /// The upstream's tree has a path that cannot be written safely.
     UnsafePath {
         /// The path, as git has it.
@@ -164,6 +180,7 @@ impl fmt::Display for UpstreamError {
                 write!(f, "{what} {id} is not in the upstream store, which is a shallow clone")
             }
             UpstreamError::Unreadable { what, why } => write!(f, "cannot read {what}: {why}"),
+            UpstreamError::NotLocked { what } => write!(f, "the lock file does not have {what}"),
             UpstreamError::UnsafePath { path, why } => {
                 write!(f, "the upstream has the path {path:?}: {why}")
             }

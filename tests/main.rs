@@ -14,6 +14,7 @@ mod cmake_module;
 mod compiled_in;
 mod diff;
 mod lex;
+mod lock;
 mod manifest;
 mod merge;
 mod planted;

@@ -12,8 +12,10 @@ use crate::io::tree::{self, Event, Options, Outcome};
 use crate::io::workspace::Workspace;
 use crate::overlay::watched;
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+use crate::tree::Mode;
 use crate::verify::compiled::is_read_by_cmake;
 
+use super::locked;
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 
@@ -50,10 +52,10 @@ pub struct Args {
 pub struct Place {
     /// A folder that something else filled, instead of the manifest's tree
     #[arg(long, value_name = "DIR")]
-    tree: Option<PathBuf>,
+    pub(super) tree: Option<PathBuf>,
     /// Overwrite edits on overlaid paths; a copy is kept in .overlaid/kept of the tree
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 /// Runs the command.
@@ -63,8 +65,52 @@ pub struct Place {
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let workspace = without_problems(context.workspace()?)?;
     let features = features(context, &workspace)?;
-    let store = context.store(&workspace, ui)?;
+    let saying = if args.cmake { Saying::Cmake(&workspace) } else { Saying::Report("apply") };
+    let locked = match &args.place.tree {
+        Some(dir) => locked::try_apply(&workspace, &features, dir),
+        None => locked::Tried::NoLock,
+    };
+    if let locked::Tried::Ready(ready) = &locked {
+        let (locked, wanted, resolution) = ready.as_ref();
+        tell_offsets(resolution, ui);
+        return locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui);
+    }
+    let store = locked.or_store(context, &workspace, ui)?;
     let (wanted, resolution) = wanted(&workspace, &features, &store)?;
+    tell_offsets(&resolution, ui);
+    if args.place.tree.is_none() {
+        tell_submodules(&wanted, ui);
+    }
+    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)
+}
+
+/// What is said of a tree that was made.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Saying<'a> {
+    /// What was done, by the command of this name.
+    Report(&'static str),
+    /// What a CMake project has to know.
+    Cmake(&'a Workspace),
+}
+
+/// Submodules that were not declared stay empty: a build that wants their files will not find them.
+fn tell_submodules(wanted: &Wanted, ui: &mut Ui) {
+    let undeclared = wanted.listing.iter().filter(|(_, entry)| entry.mode == Mode::Submodule);
+    let paths: Vec<String> = undeclared.map(|(path, _)| for_terminal(path.as_bytes())).collect();
+    if !paths.is_empty() {
+        let (what, stay) = if paths.len() == 1 {
+            ("submodule", "it stays empty")
+        } else {
+            ("submodules", "they stay empty")
+        };
+        let paths = paths.join(", ");
+        ui.note(format_args!(
+            "note: {what} {paths}: not in the manifest, so {stay}; `overlaid verify` says more"
+        ));
+    }
+}
+
+fn tell_offsets(resolution: &crate::overlay::Resolution, ui: &mut Ui) {
     for (overlay, offset) in &resolution.offsets {
         ui.note(format_args!(
             "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
@@ -74,17 +120,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             if offset.lines < 0 { "before" } else { "after" },
         ));
     }
-    let saying = if args.cmake { Saying::Cmake } else { Saying::Report("apply") };
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)
-}
-
-/// What is said of a tree that was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Saying {
-    /// What was done, by the command of this name.
-    Report(&'static str),
-    /// What a CMake project has to know.
-    Cmake,
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -106,10 +141,10 @@ pub(super) fn bring(
     context: &Context,
     workspace: &crate::io::workspace::Workspace,
     wanted: &Wanted,
-    store: &crate::io::store::Store,
+    store: &dyn crate::upstream::Upstream,
     place: &Place,
     dry_run: bool,
-    saying: Saying,
+    saying: Saying<'_>,
     ui: &mut Ui,
 ) -> Result<Answer, Failure> {
     let dir = match &place.tree {
@@ -119,18 +154,32 @@ pub(super) fn bring(
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    let outcome = outcome?;
+    conclude(context, &dir, wanted, outcome?, place, dry_run, saying, ui)
+}
+
+/// Says how it went.
+#[allow(clippy::too_many_arguments, reason = "as for `bring`")]
+pub(super) fn conclude(
+    context: &Context,
+    dir: &std::path::Path,
+    wanted: &Wanted,
+    outcome: Outcome,
+    place: &Place,
+    dry_run: bool,
+    saying: Saying<'_>,
+    ui: &mut Ui,
+) -> Result<Answer, Failure> {
     if place.tree.is_none() && !dry_run {
         hide_from_git(&context.root)
             .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     }
     let mut say = |plan: &Plan, done: Done| match saying {
         Saying::Report(command) => {
-            report(&dir, wanted, plan, done, command, ui);
+            report(dir, wanted, plan, done, command, ui);
             Ok(())
         }
-        Saying::Cmake => {
-            let facts = cmake_facts(workspace, wanted, &dir)?;
+        Saying::Cmake(workspace) => {
+            let facts = cmake_facts(workspace, wanted, dir)?;
             ui.bytes(&cmake_script::render(&facts));
             Ok::<(), Failure>(())
         }
@@ -176,7 +225,7 @@ fn cmake_facts(workspace: &Workspace, wanted: &Wanted, dir: &Path) -> Result<Fac
     Ok(Facts { tree, pin: wanted.commit.to_string(), fingerprint: wanted.fingerprint.clone(), depends })
 }
 
-fn tell(event: &Event, ui: &mut Ui) {
+pub(super) fn tell(event: &Event, ui: &mut Ui) {
     match event {
         Event::Waiting { dir } => ui.note(format_args!("waiting: another run works on `{}`", dir.display())),
         Event::Recovered { finished: true, steps } => {

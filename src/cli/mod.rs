@@ -8,6 +8,8 @@ mod compiled;
 mod context;
 mod diff;
 mod error;
+mod lock;
+mod locked;
 mod prove;
 mod restore;
 mod status;
@@ -78,6 +80,7 @@ enum Command {
     Apply(apply::Args),
     Restore(restore::Args),
     Verify(verify::Args),
+    Lock(lock::Args),
     Diff(diff::Args),
     Build(build::Args),
     Cmake(cmake::Args),
@@ -107,6 +110,7 @@ fn run() -> ExitCode {
         Command::Apply(args) => apply::run(&context, args, &mut ui),
         Command::Restore(args) => restore::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
+        Command::Lock(args) => lock::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
         Command::Build(args) => build::run(&context, args, &mut ui),
         Command::Cmake(args) => cmake::run(args, &mut ui),

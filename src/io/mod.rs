@@ -7,8 +7,9 @@ pub mod cmake;
 pub mod hashes;
 pub mod lab;
 pub mod loaded;
+pub mod lock_files;
+pub mod locked;
 pub mod ninja;
-#[cfg(feature = "git")]
 pub mod own_files;
 #[cfg(feature = "git")]
 pub mod own_history;
@@ -19,5 +20,4 @@ pub mod store;
 pub mod toolchain;
 pub mod tree;
 pub mod verdicts;
-#[cfg(feature = "git")]
 pub mod workspace;

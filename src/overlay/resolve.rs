@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::manifest::Kind;
 use crate::merge::{Labels, Merged, Style, merge};
-use crate::tree::{Changes, Content, Mode};
-use crate::upstream::{Upstream, UpstreamError};
+use crate::tree::{Changes, Content, Entry, Mode};
+use crate::upstream::{PathDiff, Upstream, UpstreamError};
 
 use super::Loaded;
 use super::diff::{self, Applied, Offset};
@@ -43,8 +43,23 @@ pub struct Resolution {
     pub by: BTreeMap<UpstreamPath, Vec<OverlayName>>,
     /// Hunks of patches that apply at other lines than they say.
     pub offsets: Vec<(OverlayName, Offset)>,
+    /// Merges of cherry-picks in which both sides differ from the base: what a lock records.
+    pub merges: Vec<MadeMerge>,
     /// What could not be done.
     pub refused: Vec<Refusal>,
+}
+
+/// A merge that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeMerge {
+    /// What the commit changes.
+    pub base: Option<Entry>,
+    /// What stood there.
+    pub ours: Option<Entry>,
+    /// What the commit makes of it.
+    pub theirs: Option<Entry>,
+    /// What came out.
+    pub result: Option<Content>,
 }
 
 /// An overlay that cannot be put on a path.
@@ -86,7 +101,10 @@ pub fn content_at(
         return match submodule_above(upstream, commit, path)? {
             Some(submodule) => Err(UpstreamError::Unreadable {
                 what: format!("{path} at {commit}"),
-                why: format!("it lies in the submodule {submodule}, which is not read"),
+                why: format!(
+                    "it lies in the submodule {submodule}, which the manifest does not declare with \
+                     [[upstream.submodule]]"
+                ),
             }),
             None => Ok(None),
         };
@@ -204,7 +222,8 @@ impl State<'_> {
         let At::Other(commit) = self.at else {
             if let Some(submodule) = submodule_above(self.upstream, self.at.commit(), path)? {
                 let why = format!(
-                    "it lies in the submodule {submodule}; overlays do not reach into submodules yet"
+                    "it lies in the submodule {submodule}, which the manifest does not declare with \
+                     [[upstream.submodule]]"
                 );
                 self.refuse(loaded, Some(path), why);
             } else {
@@ -218,24 +237,29 @@ impl State<'_> {
             return Ok(());
         };
         let base = content_at(self.upstream, base.value, path)?;
-        self.merge_in(loaded, path, base.as_ref(), content.as_ref())
+        self.merge_in(loaded, path, base.as_ref(), content.as_ref()).map(drop)
     }
 
-    /// Brings the change base..theirs to what stands at the path.
+    /// Brings the change base..theirs to what stands at the path. Says whether it fits.
     fn merge_in(
         &mut self,
         loaded: &Loaded,
         path: &UpstreamPath,
         base: Option<&Content>,
         theirs: Option<&Content>,
-    ) -> Result<(), UpstreamError> {
+    ) -> Result<bool, UpstreamError> {
         let current = self.current(path)?;
         let labels = Labels { base: "base", ours: "upstream", theirs: loaded.name().as_str() };
         match merge(base, current.as_ref(), theirs, Style::Merge, labels) {
-            Merged::Clean(content) => self.set(loaded, path, content),
-            Merged::Conflict(conflict) => self.refuse(loaded, Some(path), conflict.to_string()),
+            Merged::Clean(content) => {
+                self.set(loaded, path, content);
+                Ok(true)
+            }
+            Merged::Conflict(conflict) => {
+                self.refuse(loaded, Some(path), conflict.to_string());
+                Ok(false)
+            }
         }
-        Ok(())
     }
 
     fn add_patch(&mut self, loaded: &Loaded, patch: &diff::Patch) -> Result<(), UpstreamError> {
@@ -288,19 +312,44 @@ impl State<'_> {
             return Ok(());
         }
         for change in self.upstream.diff(commit)? {
-            let read = |entry: Option<crate::tree::Entry>| match entry {
-                Some(entry) if entry.mode != Mode::Submodule => {
-                    Ok(Some(Content { mode: entry.mode, bytes: self.upstream.blob(entry.id)? }))
-                }
-                Some(_) => Err(UpstreamError::Unreadable {
+            if [change.before, change.after].iter().flatten().any(|entry| entry.mode == Mode::Submodule) {
+                return Err(UpstreamError::Unreadable {
                     what: format!("{} at {commit}", change.path),
                     why: "the commit moves a submodule, which an overlay cannot do".to_owned(),
-                }),
-                None => Ok(None),
-            };
-            let (before, after) = (read(change.before)?, read(change.after)?);
-            self.merge_in(loaded, &change.path, before.as_ref(), after.as_ref())?;
+                });
+            }
+            self.pick_path(loaded, &change)?;
         }
         Ok(())
+    }
+
+    /// Brings a commit's change to what stands at its path. Contents that the answer does not need are not read:
+    /// a lock may not have them.
+    fn pick_path(&mut self, loaded: &Loaded, change: &PathDiff) -> Result<(), UpstreamError> {
+        let PathDiff { path, before, after } = change;
+        let current = self.current(path)?;
+        let now = current.as_ref().map(Content::entry);
+        if now == *after || before == after {
+            self.set(loaded, path, current);
+            return Ok(());
+        }
+        let known =
+            if now == *before { Some(*after) } else { self.upstream.known_merge(*before, now, *after) };
+        if let Some(known) = known {
+            let content = self.read(known)?;
+            self.set(loaded, path, content);
+            return Ok(());
+        }
+        let (base, theirs) = (self.read(*before)?, self.read(*after)?);
+        if self.merge_in(loaded, path, base.as_ref(), theirs.as_ref())? {
+            let result = self.resolution.changes.get(path).cloned().flatten();
+            self.resolution.merges.push(MadeMerge { base: *before, ours: now, theirs: *after, result });
+        }
+        Ok(())
+    }
+
+    fn read(&self, entry: Option<Entry>) -> Result<Option<Content>, UpstreamError> {
+        let content = |entry: Entry| Ok(Content { mode: entry.mode, bytes: self.upstream.blob(entry.id)? });
+        entry.map(content).transpose()
     }
 }

@@ -21,6 +21,7 @@ mod journal;
 mod letter_case;
 mod lock;
 mod observe;
+mod originals;
 mod recovery;
 mod run;
 mod state;
@@ -34,6 +35,7 @@ use rustix::io::Errno;
 pub use attestation::{FILE as ATTESTATION_FILE, render as render_attestation};
 pub use error::TreeError;
 pub use observe::{Cache, Difference, Kind, compare, observe_all};
+pub use originals::{Originals, Recorded};
 pub use state::Origin;
 
 use crate::id::UpstreamPath;

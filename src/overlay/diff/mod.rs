@@ -50,6 +50,7 @@ pub use apply::{Applied, ModeNote, Offset, apply};
 pub use binary::BinaryData;
 pub use error::{ParseError, ParseErrorWhy};
 pub use hunk::{Hunk, HunkLine, LineKind, Span};
+pub(crate) use name::{quote, unquote};
 pub use parse::parse;
 pub use reject::{Anchor, Hint, Near, RejectWhy, Rejection};
 pub use render::render;
