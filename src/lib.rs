@@ -45,9 +45,12 @@
 //!
 //! # Features
 //!
-//! `cli` (default) is the program. `git` is the library with git objects and merges. Without features: manifests,
-//! tokens, plans, trees and the rules of the proof, with few dependencies.
+//! `cli` (default) is the program. `git` is the library with git objects and merges, `proof` builds variants and runs
+//! tests on them. Without features: manifests, tokens, plans, locks and trees, with few dependencies, for build scripts;
+//! see [`build_script`]. `cmake` gives those a configuration of the crate `cmake`.
 
+pub mod build_script;
+#[cfg(any(feature = "git", feature = "proof"))]
 pub mod canonical_json;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -55,10 +58,12 @@ pub mod cli;
 pub mod cmake_script;
 pub mod diagnostic;
 pub mod escape;
+#[cfg(feature = "proof")]
 pub mod evidence;
 pub mod gitmodules;
 pub mod id;
 pub mod io;
+#[cfg(feature = "proof")]
 pub mod kernel_test;
 pub mod lex;
 pub mod lock;
@@ -70,7 +75,9 @@ pub mod plan;
 pub mod provenance;
 pub mod tree;
 pub mod upstream;
+#[cfg(feature = "proof")]
 pub mod variant;
+#[cfg(feature = "proof")]
 pub mod verdict;
 #[cfg(feature = "git")]
 pub mod verify;

@@ -10,6 +10,7 @@
 mod support;
 
 mod apply;
+mod build_script;
 mod cmake_module;
 mod compiled_in;
 mod diff;

@@ -3,7 +3,9 @@
 //! A binary part is one or two blocks, forward and reverse. A block is `literal N` or `delta N`, lines of a length
 //! letter and base-85 text, and an empty line. The text is a zlib stream that inflates to N bytes.
 
-use zlib_rs::{DeflateConfig, InflateConfig, ReturnCode, compress_bound, compress_slice, decompress_slice};
+#[cfg(any(feature = "git", test))]
+use zlib_rs::{DeflateConfig, compress_bound, compress_slice};
+use zlib_rs::{InflateConfig, ReturnCode, decompress_slice};
 
 use super::error::{ParseError, ParseErrorWhy};
 use super::parse::Cursor;
@@ -41,6 +43,7 @@ const ALPHABET: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
 /// Bytes on a full line.
+#[cfg(any(feature = "git", test))]
 const LINE: usize = 52;
 
 /// The value of each character, 255 for those that are none.
@@ -126,6 +129,7 @@ fn inflate(deflated: &[u8], size: usize) -> Option<Vec<u8>> {
 }
 
 /// Writes a `literal` block, with the empty line at its end.
+#[cfg(any(feature = "git", test))]
 pub(super) fn render_literal(bytes: &[u8], patch: &mut Vec<u8>) {
     patch.extend(format!("literal {}\n", bytes.len()).bytes());
     let mut buffer = vec![0; compress_bound(bytes.len()).max(64)];

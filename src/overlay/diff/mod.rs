@@ -38,6 +38,7 @@ mod image;
 mod name;
 mod parse;
 mod reject;
+#[cfg(feature = "git")]
 mod render;
 
 use std::collections::BTreeSet;
@@ -53,6 +54,7 @@ pub use hunk::{Hunk, HunkLine, LineKind, Span};
 pub(crate) use name::{quote, unquote};
 pub use parse::parse;
 pub use reject::{Anchor, Hint, Near, RejectWhy, Rejection};
+#[cfg(feature = "git")]
 pub use render::render;
 
 /// A parsed patch: the parts for each file, in the order of the text.
