@@ -60,6 +60,7 @@ pub mod diagnostic;
 pub mod escape;
 #[cfg(feature = "proof")]
 pub mod evidence;
+#[cfg(feature = "git")]
 pub mod gitmodules;
 pub mod id;
 pub mod io;

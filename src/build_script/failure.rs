@@ -32,18 +32,8 @@ impl Failure {
 
     /// `manifests/mlx.toml:12:8: what is wrong`.
     pub(super) fn of_diagnostics(diagnostics: &[Diagnostic]) -> Self {
-        let mut lines = Vec::new();
-        for diagnostic in diagnostics {
-            let message = for_terminal(&diagnostic.message);
-            lines.push(match &diagnostic.at {
-                Some(place) => {
-                    let (line, column) = place.line_and_column();
-                    format!("{}:{line}:{column}: {message}", place.file.display())
-                }
-                None => message,
-            });
-            lines.extend(diagnostic.hint.iter().map(|hint| format!("hint: {}", for_terminal(hint))));
-        }
+        let lines = diagnostics.iter().map(Diagnostic::brief);
+        let lines = lines.flat_map(|brief| brief.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
         Self { lines }
     }
 

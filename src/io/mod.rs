@@ -11,6 +11,7 @@ pub mod hashes;
 pub mod lab;
 #[cfg(feature = "proof")]
 pub mod loaded;
+#[cfg(feature = "git")]
 pub mod lock_files;
 pub mod locked;
 #[cfg(feature = "proof")]

@@ -13,9 +13,11 @@
 //! Decides what a lock says and whether it still fits to a manifest. Never reads a file: `io::locked` does.
 
 mod answers;
+#[cfg(feature = "git")]
 mod build;
 mod parse;
 mod render;
+#[cfg(feature = "git")]
 mod sets;
 mod stale;
 
@@ -23,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 pub use answers::{Contents, LockedUpstream};
+#[cfg(feature = "git")]
 pub use build::{Built, LockError, PinFacts, build};
 pub use parse::{MAX_BYTES, parse};
 pub use render::render;

@@ -20,6 +20,7 @@ use crate::tree::Content;
 pub use fingerprint::fingerprint;
 pub use resolve::{At, MadeMerge, Refusal, Resolution, content_at, resolve};
 pub use rules::{Clash, can_be_on_together, clashes};
+#[cfg(feature = "git")]
 pub(crate) use wanted::check_needs;
 pub use wanted::{Unwanted, wanted};
 pub use watched::{Watched, watched};

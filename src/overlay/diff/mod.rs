@@ -35,6 +35,8 @@ mod error;
 mod header;
 mod hunk;
 mod image;
+#[cfg(any(not(feature = "git"), test))]
+mod inflate;
 mod name;
 mod parse;
 mod reject;
