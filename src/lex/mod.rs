@@ -34,6 +34,8 @@ mod c;
 mod cmake;
 mod delta;
 #[cfg(feature = "git")]
+mod lines;
+#[cfg(feature = "git")]
 mod python;
 #[cfg(feature = "git")]
 mod token;
@@ -48,6 +50,8 @@ use std::ops::Range;
 pub use delta::Delta;
 #[cfg(feature = "git")]
 pub use delta::{Comparison, compare};
+#[cfg(feature = "git")]
+pub use lines::code_of_lines;
 #[cfg(feature = "git")]
 pub use token::{Token, TokenKind, Unlexable, UnlexableWhy};
 

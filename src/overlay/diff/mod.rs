@@ -37,6 +37,8 @@ mod hunk;
 mod image;
 #[cfg(any(not(feature = "git"), test))]
 mod inflate;
+#[cfg(feature = "git")]
+mod marked;
 mod name;
 mod parse;
 mod reject;
@@ -53,6 +55,8 @@ pub use apply::{Applied, ModeNote, Offset, apply};
 pub use binary::BinaryData;
 pub use error::{ParseError, ParseErrorWhy};
 pub use hunk::{Hunk, HunkLine, LineKind, Span};
+#[cfg(feature = "git")]
+pub use marked::{Lines, Mark, Marked, What, mark};
 pub(crate) use name::{quote, unquote};
 pub use parse::parse;
 pub use reject::{Anchor, Hint, Near, RejectWhy, Rejection};
