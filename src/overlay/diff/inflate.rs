@@ -282,7 +282,7 @@ mod tests {
         ) {
             let mut stream = deflated(&bytes, level);
             let at = at.index(stream.len());
-            stream[at] ^= 1 << bit;
+            stream[at] ^= 1_u8 << bit;
             if let Some(given) = inflate(&stream, bytes.len()) {
                 prop_assert_eq!(super::super::binary::inflate_with_zlib(&stream, bytes.len()), Some(given));
             }

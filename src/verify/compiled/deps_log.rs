@@ -60,7 +60,7 @@ pub fn parse(log: &[u8]) -> Result<BTreeMap<PathBuf, Record>, LogError> {
     let mut records = BTreeMap::new();
     while let Some((head, after)) = take_word(rest) {
         let size = (head & 0x7fff_ffff) as usize;
-        if size > MOST || size % 4 != 0 {
+        if size > MOST || !size.is_multiple_of(4) {
             return Err(LogError::Damaged);
         }
         let Some((record, after)) = after.split_at_checked(size) else { break };
