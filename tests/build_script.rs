@@ -1,16 +1,22 @@
 //! `examples/cargo-rowops`, built by cargo: what makes its build script run again, and how errors look.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::{Project, Run, command, write};
+
+/// The examples share a target folder, and so the place of the program: one of them at a time.
+static ONE: Mutex<()> = Mutex::new(());
 
 /// A copy of the example with its tree filled. What cargo builds is kept from run to run.
 struct Example {
     dir: PathBuf,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Example {
     fn new(name: &str) -> Self {
+        let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let top = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-rowops");
         let dir = top.join(name);
@@ -40,7 +46,7 @@ impl Example {
         let filled =
             command("sh").arg(dir.join("populate")).arg(top.join(format!("{name}.git"))).output().unwrap();
         assert!(filled.status.success(), "{filled:?}");
-        let example = Self { dir };
+        let example = Self { dir, _alone: alone };
         example.replace("manifests/rowops.toml", "../../target/rowops.git", &format!("../{name}.git"));
         example.overlaid(&["lock"]).expect(0);
         example
