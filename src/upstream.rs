@@ -156,6 +156,13 @@ pub enum UpstreamError {
         /// What went wrong.
         why: String,
     },
+    /// A path in a submodule that was not declared, or such a submodule itself: it has no content here.
+    InSubmodule {
+        /// The path.
+        path: UpstreamPath,
+        /// The submodule.
+        submodule: UpstreamPath,
+    },
     /// A lock file answers, and does not have what was asked.
     NotLocked {
         /// What was asked for.
@@ -180,6 +187,14 @@ impl fmt::Display for UpstreamError {
                 write!(f, "{what} {id} is not in the upstream store, which is a shallow clone")
             }
             UpstreamError::Unreadable { what, why } => write!(f, "cannot read {what}: {why}"),
+            UpstreamError::InSubmodule { path, submodule } => {
+                if path == submodule {
+                    write!(f, "{path} is a submodule")?;
+                } else {
+                    write!(f, "{path} lies in the submodule {submodule}")?;
+                }
+                f.write_str(", which the manifest does not declare with [[upstream.submodule]]")
+            }
             UpstreamError::NotLocked { what } => write!(f, "the lock file does not have {what}"),
             UpstreamError::UnsafePath { path, why } => {
                 write!(f, "the upstream has the path {path:?}: {why}")

@@ -20,5 +20,6 @@ mod prove;
 mod rowops;
 mod status;
 mod store;
+mod submodule;
 mod verdicts;
 mod verify;

@@ -59,7 +59,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let features = features(context, &workspace)?;
     let locked = match &args.place.tree {
         Some(dir) => locked::try_apply(&workspace, &features, dir),
-        None => locked::Tried::NoLock,
+        None => locked::without_tree(&workspace),
     };
     if let locked::Tried::Ready(ready) = &locked {
         let (locked, wanted, resolution) = ready.as_ref();

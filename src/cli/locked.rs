@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::id::Name;
-use crate::io::locked::{Locked, LockedError};
+use crate::io::locked::{Locked, LockedError, lock_file};
 use crate::io::store::Store;
 use crate::io::tree::{Options, TreeError};
 use crate::io::workspace::{LoadError, Workspace};
@@ -43,6 +43,16 @@ pub fn try_restore(workspace: &Workspace, dir: &Path) -> Tried {
         Ok(Box::new((locked, wanted, Resolution::default())))
     });
     Tried::from(ready)
+}
+
+/// Without a folder that something else filled, a lock does not help; if there is one, that is worth saying.
+pub fn without_tree(workspace: &Workspace) -> Tried {
+    let lock = lock_file(&workspace.manifest.file);
+    if workspace.root.join(lock).is_file() {
+        Tried::NotEnough(LockedError::NoContents)
+    } else {
+        Tried::NoLock
+    }
 }
 
 impl From<Result<Box<(Locked, Wanted, Resolution)>, LockedError>> for Tried {
@@ -100,7 +110,7 @@ pub fn bring(
     ui: &mut Ui,
 ) -> Result<Answer, Failure> {
     if let Some(first) = locked.stale.first() {
-        let file = crate::io::locked::lock_file(&workspace.manifest.file);
+        let file = lock_file(&workspace.manifest.file);
         ui.warn(format_args!("`{}` is stale: {first}; write it anew: overlaid lock", file.display()));
     }
     let dir = place.tree.clone().unwrap_or_default();
