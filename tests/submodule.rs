@@ -429,3 +429,32 @@ fn a_backport_may_move_it() {
     project.run(&["apply"]).expect(0);
     assert_eq!(read(&project, "lib/inner/include/inner.h"), HEADER.replace("four", "four = 4"));
 }
+
+#[test]
+fn a_relative_url_means_what_git_takes_it_for() {
+    let dir = tempfile::tempdir().unwrap();
+    git(dir.path(), &["init", "-q"]);
+    git(dir.path(), &["update-index", "--add", "--cacheinfo", &format!("160000,{},x", "1".repeat(40))]);
+    for (upstream, url) in [
+        ("https://example.org/org/up.git", "../b.git"),
+        ("https://example.org/org/up.git/", "../../other/b"),
+        ("https://example.org/org/up", "./b"),
+        ("git@example.org:org/up.git", "../b.git"),
+        ("git@example.org:org/up.git", "../../b.git"),
+        ("/srv/deep/up", "../b"),
+        ("ssh://git@example.org:22/a/b", "../../c"),
+        ("https://example.org/org/up", "git://other/x"),
+    ] {
+        let text = format!("[submodule \"x\"]\n\tpath = x\n\turl = {url}\n");
+        std::fs::write(dir.path().join(".gitmodules"), &text).unwrap();
+        git(dir.path(), &["config", "remote.origin.url", upstream]);
+        let _ = crate::support::command("git")
+            .current_dir(dir.path())
+            .args(["config", "--unset", "submodule.x.url"])
+            .output();
+        git(dir.path(), &["submodule", "-q", "init"]);
+        let expected = git(dir.path(), &["config", "submodule.x.url"]);
+        let found = overlaid::gitmodules::urls(&text, upstream);
+        assert_eq!(found["x"], expected, "{url} at {upstream}");
+    }
+}

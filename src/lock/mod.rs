@@ -139,3 +139,6 @@ impl Lock {
         ids
     }
 }
+
+#[cfg(test)]
+mod tests;

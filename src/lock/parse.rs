@@ -77,6 +77,8 @@ enum Section {
     Overlay,
     /// This path.
     Path(UpstreamPath),
+    /// Something whose first line is wrong: what follows belongs to it and says nothing new.
+    Skipped,
 }
 
 #[derive(Default)]
@@ -270,7 +272,14 @@ impl Draft {
         let mut words = Words { line, at: 0 };
         let (key, span) = words.next("a word")?;
         let known = match &self.section {
-            Section::None => self.top(key, &mut words)?,
+            Section::None => {
+                let read = self.top(key, &mut words);
+                if read.is_err() && matches!(key, "overlay" | "path") {
+                    self.section = Section::Skipped;
+                }
+                read?
+            }
+            Section::Skipped => return Ok(()),
             Section::Overlay => self.of_overlay(key, &mut words)?,
             Section::Path(path) => {
                 let path = path.clone();
@@ -281,7 +290,7 @@ impl Draft {
             let place = match self.section {
                 Section::None => "here",
                 Section::Overlay => "in an overlay",
-                Section::Path(_) => "in a path",
+                Section::Path(_) | Section::Skipped => "in a path",
             };
             let why = format!("{} is not known {place}", crate::diagnostic::quoted(key));
             return Err(Wrong { why, word: Some(span), hint: AGAIN });
