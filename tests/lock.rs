@@ -535,3 +535,109 @@ fn a_lock_is_written_as_a_whole_or_not_at_all() {
         .collect();
     assert_eq!(left.len(), 2, "{left:?}");
 }
+
+#[test]
+fn many_features_are_said_and_still_served() {
+    let (upstream, [pin, _]) = upstream();
+    let features: Vec<String> = (0..11).map(|number| format!("f{number}")).collect();
+    let overlay = format!("\n[[overlay]]\nname = \"mend\"\npatch = \"mend.patch\"\nwhen = {features:?}\n");
+    let project = Project::on(&upstream, &pin, &overlay);
+    project.write("overlays/up/mend.patch", PATCH);
+    let run = project.run(&["lock"]).expect(0);
+    assert!(run.stderr.contains("overlays mend ask for more than 10 features"), "{}", run.stderr);
+    // What the pin has at its paths is known all the same.
+    let features = features.join(",");
+    let dir = unpack(&project, &upstream, &pin, "tree");
+    let run = run_without_git(&project, &["--offline", "--features", &features, "apply", "--tree", "tree"]);
+    assert!(run.code == 0, "{run:?}");
+    assert_eq!(read(&dir, "src/kernel.cu"), KERNEL.replace("int b;", "int b = 2;"));
+}
+
+#[test]
+fn git_merges_what_different_overlays_say() {
+    let (upstream, [pin, _]) = upstream();
+    let project = project(&upstream, &pin);
+    project.write(".gitignore", "home\ncache\n.overlaid\n");
+    project.run(&["lock"]).expect(0);
+    let dir = project.path();
+    git(dir, &["init", "-q", "-b", "main"]);
+    for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.org")] {
+        git(dir, &["config", key, value]);
+    }
+    let commit = |subject: &str| {
+        git(dir, &["add", "-A"]);
+        git(dir, &["commit", "-q", "-m", subject]);
+    };
+    commit("start");
+    git(dir, &["checkout", "-q", "-b", "one"]);
+    project.write("overlays/up/mend.patch", PATCH.replace("int b = 2", "int b = 20"));
+    project.run(&["lock"]).expect(0);
+    commit("one");
+    git(dir, &["checkout", "-q", "-b", "two", "main"]);
+    project.write("overlays/up/src/other.cu", "other ours\n");
+    project.run(&["lock"]).expect(0);
+    commit("two");
+    let merge =
+        crate::support::command("git").current_dir(dir).args(["merge", "-q", "one"]).output().unwrap();
+    assert!(!merge.status.success());
+    let text = lock_text(&project);
+    let start = text.find("<<<<<<<").unwrap();
+    let end = text.find(">>>>>>>").unwrap();
+    let conflict: Vec<&str> = text[start..end].lines().skip(1).filter(|line| *line != "=======").collect();
+    assert!(conflict.iter().all(|line| line.starts_with("fingerprint ")), "{conflict:?}");
+    assert_eq!(text.matches("<<<<<<<").count(), 1, "{text}");
+    assert_eq!(findings(&project, &[]), ["error bad-lock -"]);
+    // Only the fingerprint has to be made anew: all else was merged rightly.
+    project.run(&["lock"]).expect(0);
+    let merged = format!("{}{}", &text[..start], &text[end..].split_once('\n').unwrap().1);
+    let without = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.starts_with("fingerprint ")).map(str::to_owned).collect()
+    };
+    assert_eq!(without(&lock_text(&project)), without(&merged));
+}
+
+#[test]
+fn a_tree_that_is_right_and_cannot_be_written_is_right() {
+    use std::os::unix::fs::PermissionsExt;
+    let (upstream, [pin, _]) = upstream();
+    let project = project(&upstream, &pin);
+    let dir = unpack(&project, &upstream, &pin, "tree");
+    project.run(&["lock"]).expect(0);
+    let offline = ["--offline", "apply", "--tree", "tree"];
+    run_without_git(&project, &offline).expect(0);
+    let set = |mode: u32| {
+        for folder in [".overlaid/originals", ".overlaid", "src", "."] {
+            let path = dir.join(folder);
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    set(0o555);
+    let run = run_without_git(&project, &offline);
+    set(0o755);
+    assert!(run.code == 0 && run.stdout.contains("nothing to do"), "{run:?}");
+}
+
+#[test]
+fn links_in_a_folder_of_others_are_not_followed() {
+    let (upstream, [pin, _]) = upstream();
+    let project = project(&upstream, &pin);
+    project.run(&["lock"]).expect(0);
+    let dir = unpack(&project, &upstream, &pin, "tree");
+    let outside = project.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::create_dir(dir.join(".overlaid")).unwrap();
+    std::os::unix::fs::symlink(&outside, dir.join(".overlaid/originals")).unwrap();
+    vanish(&upstream);
+    run_without_git(&project, &["--offline", "apply", "--tree", "tree"]).expect(4);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    assert_eq!(read(&dir, "src/kernel.cu"), KERNEL);
+    // Nor is one in the place of a folder of the upstream's, whatever lies behind it.
+    std::fs::remove_file(dir.join(".overlaid/originals")).unwrap();
+    std::fs::remove_dir_all(dir.join("src")).unwrap();
+    std::os::unix::fs::symlink(&outside, dir.join("src")).unwrap();
+    std::fs::write(outside.join("kernel.cu"), KERNEL).unwrap();
+    let run = run_without_git(&project, &["--offline", "apply", "--tree", "tree"]);
+    assert!(run.code == 3 || run.code == 4, "{run:?}");
+    assert_eq!(std::fs::read_to_string(outside.join("kernel.cu")).unwrap(), KERNEL);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+}

@@ -388,7 +388,19 @@ impl Locked {
         if contents.is_empty() && originals.index()?.is_some_and(|there| there == index.as_bytes()) {
             return Ok(());
         }
-        Ok(originals.keep(contents.iter().map(|(id, bytes)| (*id, &bytes[..])), index.as_bytes())?)
+        match originals.keep(contents.iter().map(|(id, bytes)| (*id, &bytes[..])), index.as_bytes()) {
+            // Nothing is to be replaced, so nothing is lost if a tree that cannot be written has no index.
+            Err(TreeError::Io { error, .. })
+                if contents.is_empty()
+                    && matches!(
+                        error.kind(),
+                        std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied
+                    ) =>
+            {
+                Ok(())
+            }
+            kept => Ok(kept?),
+        }
     }
 }
 

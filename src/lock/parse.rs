@@ -138,8 +138,8 @@ impl Reader<'_> {
                     Place { file: self.file.to_owned(), text: text.clone(), span: at, label: String::new() };
                 let message = format!("line {} of the lock: {why}", index + 1);
                 self.problems.push(Diagnostic::error("bad-lock", message).at(place).hint(hint));
-                // What follows a first line of another version means something else.
-                if index == 0 || self.problems.len() > TOLD {
+                // What follows a first line of another version, or a marker of a conflict, means something else.
+                if index == 0 || why == CONFLICT || self.problems.len() > TOLD {
                     return;
                 }
             }
@@ -263,7 +263,7 @@ impl Draft {
         }
         if ["<<<<<<<", "=======", ">>>>>>>", "|||||||"].iter().any(|marker| line.starts_with(marker)) {
             return Err(Wrong {
-                why: "a conflict that was not resolved".to_owned(),
+                why: CONFLICT.to_owned(),
                 word: None,
                 hint: "resolve the manifest and the overlay files, take either side of this file, then write it \
                        anew: overlaid lock",
@@ -437,6 +437,7 @@ impl Draft {
 /// Stands for a commit that was not named yet.
 const NO_COMMIT: CommitId = CommitId::from_bytes([0; 20]);
 
+const CONFLICT: &str = "a conflict that was not resolved";
 const TWICE: &str = "this is there already; nothing is named twice";
 
 fn name(word: &str) -> Result<Name, String> {
