@@ -10,7 +10,8 @@ use bstr::BString;
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::{Entry, Listing};
 
-/// What the core asks of an upstream. Implemented by `io::store::Store` and, in tests, by a map.
+/// What the core asks of an upstream. Implemented by `io::store::Store` (git objects), by
+/// `lock::LockedUpstream` (a lock file) and, in tests, by a map.
 /// Several threads may ask at the same time.
 pub trait Upstream: Sync {
     /// What stands at a path of a commit; `None` if nothing does, or only a folder.

@@ -458,3 +458,20 @@ fn a_relative_url_means_what_git_takes_it_for() {
         assert_eq!(found["x"], expected, "{url} at {upstream}");
     }
 }
+
+#[test]
+fn a_base_whose_submodule_commit_is_missing_stops_no_apply_and_says_so() {
+    let nest = nest();
+    let clone = tempfile::tempdir().unwrap();
+    let inner = clone.path().join("inner");
+    let url = format!("file://{}", nest.inner.path().display());
+    git(clone.path(), &["clone", "-q", "--depth", "1", &url, "inner"]);
+    let mut project = project(&nest, &nest.pins[1], &nest.pins[0]);
+    project.set("OVERLAID_UPSTREAM_UP_LIB_INNER", &inner);
+    project.run(&["--offline", "apply"]).expect(0);
+    let document = project.run(&["--offline", "--json", "status"]).expect(0).json();
+    assert_eq!(document["overlays"][0]["state"], "unknown", "{document}");
+    let reasons = document.to_string();
+    let said = format!("commit {} of the submodule lib/inner", nest.named[0]);
+    assert!(reasons.contains(&said), "{reasons}");
+}

@@ -24,7 +24,8 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 /// the next one. Edits of yours on an overlaid path stop it; --force keeps a copy of them and says where.
 ///
 /// With --tree, a folder that something else filled (FetchContent, a submodule, a tarball) is taken as it is:
-/// only overlaid paths are looked at and written, if they are at the pin's bytes.
+/// only overlaid paths are looked at and written, if they are at the pin's bytes. If `overlaid lock` wrote a lock
+/// file, that needs no git objects and no network.
 ///
 /// Nothing of the upstream's is run: no hooks, no filters.
 ///

@@ -85,6 +85,9 @@ impl Tried {
         if !helps {
             return Err(error.into());
         }
+        if !matches!(error, LockedError::NoContents) {
+            ui.note(format_args!("note: the lock is not enough, so git objects are read: {error}"));
+        }
         context.store(workspace, ui).map_err(|mut failure| {
             let locked = Failure::from(error);
             failure.causes.push(format!("the lock is not enough: {}", locked.message));
