@@ -11,12 +11,14 @@ mod support;
 
 mod apply;
 mod diff;
+mod diff_command;
 mod lex;
 mod lock;
 mod manifest;
 mod merge;
 mod planted;
 mod prove;
+mod prove_inputs;
 mod rowops;
 mod status;
 mod store;

@@ -477,7 +477,7 @@ fn an_overlay_that_changes_a_default_of_cmake_changes_it_in_its_variant_only() {
 
 /// A project with one overlay, `fix`, and one test in sh: what `run.sh` ends with counts. `cmake` comes after
 /// the head of its CMake project.
-fn small(upstream: &Upstream, pin: &str, rest: &str, cmake: &str, script: &str) -> Project {
+pub(crate) fn small(upstream: &Upstream, pin: &str, rest: &str, cmake: &str, script: &str) -> Project {
     let table = overlay("fix", pin, &format!("{rest}\ntests = [\"t\"]"));
     let test = "\n[[test]]\nname = \"t\"\nproject = \"tests/t\"\nformat = \"exit\"\nrepeats = 1\ntimeout = \"20s\"\n\
                 sources = [\"tests/t/**\"]\ncommand = [\"sh\", \"{build}/run.sh\"]\n";
@@ -489,7 +489,7 @@ fn small(upstream: &Upstream, pin: &str, rest: &str, cmake: &str, script: &str) 
 }
 
 /// What `prove` says about `fix`.
-fn says(project: &Project) -> String {
+pub(crate) fn says(project: &Project) -> String {
     project.run(&["prove", "--json"]).json()["overlays"][0]["verdict"].as_str().unwrap_or_default().to_owned()
 }
 

@@ -16,6 +16,7 @@ mod test;
 mod ui;
 mod verify;
 mod wanted;
+mod wrap;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
