@@ -7,6 +7,7 @@ pub mod lab;
 pub mod loaded;
 pub mod lock_files;
 pub mod locked;
+pub mod machine;
 pub mod ninja;
 pub mod own_files;
 #[cfg(feature = "git")]
