@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(found, expected.map(|(path, url)| (path.to_owned(), url.to_owned())).into());
     }
 
-    /// What `git submodule` makes of the same (git 2.39: `git submodule--helper resolve-relative-url-test`).
+    // That git makes the same of them is tested in `tests/submodule.rs`.
     #[test]
     fn a_relative_url_starts_at_the_upstreams() {
         for (upstream, url, expected) in [

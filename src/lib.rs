@@ -17,6 +17,7 @@
 //! 3. [`upstream`]: what can be asked of an upstream. `io::store` answers from git objects.
 //! 4. [`overlay`]: what a set of overlays makes of a commit's tree; [`merge`] and [`overlay::diff`] help.
 //! 5. [`provenance`]: what an overlay is, measured against history. [`lex`] tells comments from code.
+//!    [`lock`] is what is kept of the answers for places without git; `io::locked` applies from it.
 //! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
 //! 7. [`verify`]: the checks.
 //! 8. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.

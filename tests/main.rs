@@ -25,5 +25,6 @@ mod prove_inputs;
 mod rowops;
 mod status;
 mod store;
+mod submodule;
 mod verdicts;
 mod verify;

@@ -29,7 +29,8 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 /// the next one. Edits of yours on an overlaid path stop it; --force keeps a copy of them and says where.
 ///
 /// With --tree, a folder that something else filled (FetchContent, a submodule, a tarball) is taken as it is:
-/// only overlaid paths are looked at and written, if they are at the pin's bytes.
+/// only overlaid paths are looked at and written, if they are at the pin's bytes. If `overlaid lock` wrote a lock
+/// file, that needs no git objects and no network.
 ///
 /// Nothing of the upstream's is run: no hooks, no filters.
 ///
@@ -68,7 +69,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let saying = if args.cmake { Saying::Cmake(&workspace) } else { Saying::Report("apply") };
     let locked = match &args.place.tree {
         Some(dir) => locked::try_apply(&workspace, &features, dir),
-        None => locked::Tried::NoLock,
+        None => locked::without_tree(&workspace),
     };
     if let locked::Tried::Ready(ready) = &locked {
         let (locked, wanted, resolution) = ready.as_ref();

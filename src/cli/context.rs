@@ -212,6 +212,9 @@ impl Context {
     }
 }
 
+/// How the hints of a store name the variable for a clone.
+const ANY_CLONE: &str = "OVERLAID_UPSTREAM_<NAME>";
+
 /// Adds the stores of the submodules that the manifest declares.
 fn add_submodules(
     store: Store,
@@ -253,8 +256,13 @@ fn add_submodules(
             failure.message = error.to_string();
             failure.causes.clear();
         }
-        let own = format!("name a clone of it: {variable}=DIR");
-        failure.hint = Some(error.hint().map_or_else(|| own.clone(), |hint| format!("{hint}\nor {own}")));
+        // A clone of the upstream is no clone of the submodule.
+        let own = format!("name a clone of the submodule: {variable}=DIR");
+        failure.hint = Some(match error.hint() {
+            Some(hint) if hint.contains(ANY_CLONE) => hint.replace(ANY_CLONE, &format!("{variable}=DIR")),
+            Some(hint) => format!("{hint}\nor {own}"),
+            None => own,
+        });
         failure
     })
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::id::Name;
-use crate::io::locked::{Locked, LockedError};
+use crate::io::locked::{Locked, LockedError, lock_file};
 use crate::io::store::Store;
 use crate::io::tree::{Options, TreeError};
 use crate::io::workspace::{LoadError, Workspace};
@@ -45,6 +45,16 @@ pub fn try_restore(workspace: &Workspace, dir: &Path) -> Tried {
     Tried::from(ready)
 }
 
+/// Without a folder that something else filled, a lock does not help; if there is one, that is worth saying.
+pub fn without_tree(workspace: &Workspace) -> Tried {
+    let lock = lock_file(&workspace.manifest.file);
+    if workspace.root.join(lock).is_file() {
+        Tried::NotEnough(LockedError::NoContents)
+    } else {
+        Tried::NoLock
+    }
+}
+
 impl From<Result<Box<(Locked, Wanted, Resolution)>, LockedError>> for Tried {
     fn from(result: Result<Box<(Locked, Wanted, Resolution)>, LockedError>) -> Self {
         match result {
@@ -75,6 +85,9 @@ impl Tried {
         if !helps {
             return Err(error.into());
         }
+        if !matches!(error, LockedError::NoContents) {
+            ui.note(format_args!("note: the lock is not enough, so git objects are read: {error}"));
+        }
         context.store(workspace, ui).map_err(|mut failure| {
             let locked = Failure::from(error);
             failure.causes.push(format!("the lock is not enough: {}", locked.message));
@@ -100,7 +113,7 @@ pub fn bring(
     ui: &mut Ui,
 ) -> Result<Answer, Failure> {
     if let Some(first) = locked.stale.first() {
-        let file = crate::io::locked::lock_file(&workspace.manifest.file);
+        let file = lock_file(&workspace.manifest.file);
         ui.warn(format_args!("`{}` is stale: {first}; write it anew: overlaid lock", file.display()));
     }
     let dir = place.tree.clone().unwrap_or_default();

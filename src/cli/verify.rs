@@ -18,7 +18,7 @@ use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
 use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
 use crate::tree::{Content, Listing, Mode};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::tree::{self as tree_check, TreeDifference, TreePlace};
 use crate::verify::{
     Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states, submodules,
@@ -220,7 +220,11 @@ impl Checked<'_> {
         };
         let resolution = resolve(&[loaded], At::Pin(base.value), self.store)?;
         let content = resolution.changes.get(path).cloned().flatten();
-        let base = content_at(self.store, base.value, path)?;
+        let base = match content_at(self.store, base.value, path) {
+            // That it cannot be read there is a finding of its own.
+            Err(UpstreamError::InSubmodule { .. }) => return Ok(crate::lex::compare(path, b"", b"")),
+            base => base?,
+        };
         let bytes = |content: &Option<Content>| content.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
         Ok(crate::lex::compare(path, &bytes(&base), &bytes(&content)))
     }

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::id::Name;
+use crate::io::store::Store;
 use crate::io::workspace::Workspace;
-use crate::overlay::{self, Resolution, Unwanted};
+use crate::overlay::{self, Loaded, Resolution, Unwanted};
 use crate::plan::Wanted;
-use crate::upstream::Upstream;
+use crate::provenance::State;
 
+use super::status::inspect_all;
 use super::{Failure, FailureKind};
 
 /// The pin with all overlays that are on, and what else came out of putting them there.
@@ -17,9 +19,26 @@ use super::{Failure, FailureKind};
 pub fn wanted(
     workspace: &Workspace,
     features: &BTreeSet<Name>,
-    upstream: &dyn Upstream,
+    store: &Store,
 ) -> Result<(Wanted, Resolution), Failure> {
-    Ok(overlay::wanted(&workspace.manifest, &workspace.overlays, features, upstream)?)
+    overlay::wanted(&workspace.manifest, &workspace.overlays, features, store).map_err(|unwanted| {
+        let first = match &unwanted {
+            Unwanted::Refused(refusals) => refusals.first().map(|refusal| refusal.overlay.clone()),
+            _ => None,
+        };
+        let refused: Vec<&Loaded> =
+            workspace.overlays.iter().filter(|loaded| first.as_ref() == Some(loaded.name())).collect();
+        let failure = Failure::from(unwanted);
+        let reports = inspect_all(workspace, &refused, store);
+        match reports.first().filter(|report| report.state == State::Absorbed) {
+            Some(report) => failure.with_hint(format!(
+                "upstream has all of `{}` by now: the overlay can go. Remove its table from {}",
+                report.name,
+                workspace.manifest.file.display()
+            )),
+            None => failure,
+        }
+    })
 }
 
 impl From<Unwanted> for Failure {

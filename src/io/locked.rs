@@ -89,6 +89,8 @@ pub enum LockedError {
         /// How the manifest moved on.
         why: Vec<Stale>,
     },
+    /// A whole tree is asked for, and a lock has no contents.
+    NoContents,
     /// There is no tree.
     NoTree {
         /// Where it should be.
@@ -119,9 +121,11 @@ impl LockedError {
                 "write it where the upstream can be read: overlaid lock".to_owned()
             }
             LockedError::NoTree { .. } => {
-                "a lock has ids and no contents: fill the folder with the pin's sources \
-                                           first, or run this where the upstream can be read"
+                "fill the folder with the pin's sources first, or run this where the upstream can be read"
                     .to_owned()
+            }
+            LockedError::NoContents => {
+                "fill a folder with the pin's sources by other means and name it: apply --tree DIR".to_owned()
             }
             LockedError::Made { .. } => {
                 "run it where the upstream can be read, or fill another folder and name it with --tree"
@@ -151,6 +155,9 @@ impl fmt::Display for LockedError {
             LockedError::Stale { file, why } => {
                 let why: Vec<String> = why.iter().map(ToString::to_string).collect();
                 write!(f, "the lock file `{}` is stale: {}", file.display(), why.join("; "))
+            }
+            LockedError::NoContents => {
+                f.write_str("it has ids and no contents, so it cannot make a whole tree")
             }
             LockedError::NoTree { dir } => write!(f, "there is no tree at `{}`", dir.display()),
             LockedError::Made { dir } => {
@@ -381,7 +388,19 @@ impl Locked {
         if contents.is_empty() && originals.index()?.is_some_and(|there| there == index.as_bytes()) {
             return Ok(());
         }
-        Ok(originals.keep(contents.iter().map(|(id, bytes)| (*id, &bytes[..])), index.as_bytes())?)
+        match originals.keep(contents.iter().map(|(id, bytes)| (*id, &bytes[..])), index.as_bytes()) {
+            // Nothing is to be replaced, so nothing is lost if a tree that cannot be written has no index.
+            Err(TreeError::Io { error, .. })
+                if contents.is_empty()
+                    && matches!(
+                        error.kind(),
+                        std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied
+                    ) =>
+            {
+                Ok(())
+            }
+            kept => Ok(kept?),
+        }
     }
 }
 

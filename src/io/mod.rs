@@ -15,6 +15,8 @@ pub mod loaded;
 pub mod lock_files;
 pub mod locked;
 #[cfg(feature = "proof")]
+pub mod machine;
+#[cfg(feature = "proof")]
 pub mod ninja;
 pub mod own_files;
 #[cfg(feature = "git")]

@@ -142,3 +142,6 @@ impl Lock {
         ids
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,6 +77,8 @@ enum Section {
     Overlay,
     /// This path.
     Path(UpstreamPath),
+    /// Something whose first line is wrong: what follows belongs to it and says nothing new.
+    Skipped,
 }
 
 #[derive(Default)]
@@ -136,8 +138,8 @@ impl Reader<'_> {
                     Place { file: self.file.to_owned(), text: text.clone(), span: at, label: String::new() };
                 let message = format!("line {} of the lock: {why}", index + 1);
                 self.problems.push(Diagnostic::error("bad-lock", message).at(place).hint(hint));
-                // What follows a first line of another version means something else.
-                if index == 0 || self.problems.len() > TOLD {
+                // What follows a first line of another version, or a marker of a conflict, means something else.
+                if index == 0 || why == CONFLICT || self.problems.len() > TOLD {
                     return;
                 }
             }
@@ -261,7 +263,7 @@ impl Draft {
         }
         if ["<<<<<<<", "=======", ">>>>>>>", "|||||||"].iter().any(|marker| line.starts_with(marker)) {
             return Err(Wrong {
-                why: "a conflict that was not resolved".to_owned(),
+                why: CONFLICT.to_owned(),
                 word: None,
                 hint: "resolve the manifest and the overlay files, take either side of this file, then write it \
                        anew: overlaid lock",
@@ -270,7 +272,14 @@ impl Draft {
         let mut words = Words { line, at: 0 };
         let (key, span) = words.next("a word")?;
         let known = match &self.section {
-            Section::None => self.top(key, &mut words)?,
+            Section::None => {
+                let read = self.top(key, &mut words);
+                if read.is_err() && matches!(key, "overlay" | "path") {
+                    self.section = Section::Skipped;
+                }
+                read?
+            }
+            Section::Skipped => return Ok(()),
             Section::Overlay => self.of_overlay(key, &mut words)?,
             Section::Path(path) => {
                 let path = path.clone();
@@ -281,7 +290,7 @@ impl Draft {
             let place = match self.section {
                 Section::None => "here",
                 Section::Overlay => "in an overlay",
-                Section::Path(_) => "in a path",
+                Section::Path(_) | Section::Skipped => "in a path",
             };
             let why = format!("{} is not known {place}", crate::diagnostic::quoted(key));
             return Err(Wrong { why, word: Some(span), hint: AGAIN });
@@ -428,6 +437,7 @@ impl Draft {
 /// Stands for a commit that was not named yet.
 const NO_COMMIT: CommitId = CommitId::from_bytes([0; 20]);
 
+const CONFLICT: &str = "a conflict that was not resolved";
 const TWICE: &str = "this is there already; nothing is named twice";
 
 fn name(word: &str) -> Result<Name, String> {

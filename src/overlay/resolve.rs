@@ -73,6 +73,8 @@ pub struct Refusal {
     pub patch_line: Option<usize>,
     /// A sentence.
     pub why: String,
+    /// The submodule that the path lies in, if that is why: it was not declared.
+    pub undeclared: Option<UpstreamPath>,
 }
 
 impl std::fmt::Display for Refusal {
@@ -99,21 +101,12 @@ pub fn content_at(
 ) -> Result<Option<Content>, UpstreamError> {
     let Some(entry) = upstream.entry(commit, path)? else {
         return match submodule_above(upstream, commit, path)? {
-            Some(submodule) => Err(UpstreamError::Unreadable {
-                what: format!("{path} at {commit}"),
-                why: format!(
-                    "it lies in the submodule {submodule}, which the manifest does not declare with \
-                     [[upstream.submodule]]"
-                ),
-            }),
+            Some(submodule) => Err(UpstreamError::InSubmodule { path: path.clone(), submodule }),
             None => Ok(None),
         };
     };
     if entry.mode == Mode::Submodule {
-        return Err(UpstreamError::Unreadable {
-            what: format!("{path} at {commit}"),
-            why: "it is a submodule; declare it with [[upstream.submodule]]".to_owned(),
-        });
+        return Err(UpstreamError::InSubmodule { path: path.clone(), submodule: path.clone() });
     }
     Ok(Some(Content { mode: entry.mode, bytes: upstream.blob(entry.id)? }))
 }
@@ -143,7 +136,19 @@ pub fn resolve(overlays: &[&Loaded], at: At, upstream: &dyn Upstream) -> Result<
     let (whole, deltas): (Vec<&Loaded>, Vec<&Loaded>) =
         overlays.iter().partition(|loaded| loaded.overlay.kind.is_whole());
     for loaded in whole.into_iter().chain(deltas) {
-        state.add(loaded)?;
+        match state.add(loaded) {
+            Err(UpstreamError::InSubmodule { path, submodule }) => state.resolution.refused.push(Refusal {
+                overlay: loaded.name().clone(),
+                path: Some(path),
+                patch_line: None,
+                why: format!(
+                    "it lies in the submodule {submodule}, which the manifest does not declare with \
+                     [[upstream.submodule]]"
+                ),
+                undeclared: Some(submodule),
+            }),
+            added => added?,
+        }
     }
     Ok(state.resolution)
 }
@@ -210,6 +215,7 @@ impl State<'_> {
             path: path.cloned(),
             patch_line: None,
             why,
+            undeclared: None,
         });
     }
 
@@ -221,14 +227,9 @@ impl State<'_> {
     ) -> Result<(), UpstreamError> {
         let At::Other(commit) = self.at else {
             if let Some(submodule) = submodule_above(self.upstream, self.at.commit(), path)? {
-                let why = format!(
-                    "it lies in the submodule {submodule}, which the manifest does not declare with \
-                     [[upstream.submodule]]"
-                );
-                self.refuse(loaded, Some(path), why);
-            } else {
-                self.set(loaded, path, content);
+                return Err(UpstreamError::InSubmodule { path: path.clone(), submodule });
             }
+            self.set(loaded, path, content);
             return Ok(());
         };
         let Some(base) = &loaded.overlay.base else {
@@ -278,6 +279,7 @@ impl State<'_> {
                         path: Some(rejection.path.clone()),
                         patch_line: Some(rejection.patch_line),
                         why: rejection.why.to_string(),
+                        undeclared: None,
                     }));
                 }
             }

@@ -49,6 +49,9 @@ impl Unwanted {
                 "turn its features on, give both the same `when`, or make it the active rival".to_owned(),
             ),
             Unwanted::Refused(refusals) => refusals.first().map(|first| {
+                if first.undeclared.is_some() {
+                    return "declare the submodule: `overlaid verify` shows the lines to add".to_owned();
+                }
                 format!(
                     "if `overlaid status {}` says absorbed, upstream has it by now: remove the overlay. If not, \
                      mend the patch",

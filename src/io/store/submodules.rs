@@ -277,7 +277,7 @@ pub struct SubmoduleError {
     /// The variable that can name a clone of it.
     pub variable: String,
     /// Why.
-    pub error: StoreError,
+    pub error: Box<StoreError>,
 }
 
 /// The name under which a submodule is cached, and from which its variable is made.
@@ -319,7 +319,7 @@ pub fn add_submodules(
             path: path.clone(),
             commit,
             variable: submodule_variable(&spec.name, path),
-            error,
+            error: Box::new(error),
         };
         let at_pin = store.submodule_at(must, path).map_err(|error| failed(must, error.into()))?;
         let mut also: Vec<CommitId> =
