@@ -11,9 +11,9 @@ use super::{Answer, Failure, Ui};
 
 /// Print or install the CMake module
 ///
-/// The module, Overlaid.cmake, has one command: overlaid_fetch(NAME mlx MANIFEST manifests/mlx.toml). It
-/// gives FetchContent a source directory that is pinned and overlaid, and configures again when a manifest or an
-/// overlay changes.
+/// The module has one command, overlaid_fetch(NAME mlx MANIFEST manifests/mlx.toml).
+/// It gives FetchContent a source directory that is pinned and overlaid, and
+/// configures again when the manifest or an overlay changes.
 ///
 /// Keep a copy in your repository and include it:
 ///
