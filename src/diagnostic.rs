@@ -303,5 +303,6 @@ fn is_near(a: &Place, b: &Place) -> bool {
         && a.text.as_bytes()[low..high].iter().filter(|&&b| b == b'\n').count() <= APART
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests;

@@ -140,5 +140,6 @@ fn start_of(source: &[u8]) -> usize {
     if source.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
 }
 
-#[cfg(all(test, feature = "git"))]
+#[cfg(test)]
+#[cfg(feature = "git")]
 mod tests;
