@@ -87,6 +87,36 @@ pub(super) struct Ledger {
     /// Contents that are needed soon.
     ahead: HashMap<Entry, Arc<[u8]>>,
     aligner: Aligner,
+    tally: Tally,
+}
+
+/// Counts of lines, with room that is used again.
+#[derive(Debug, Default)]
+struct Tally {
+    round: u32,
+    counts: Vec<(u32, u32)>,
+}
+
+impl Tally {
+    fn start(&mut self, lines: usize) {
+        self.round = self.round.wrapping_add(1);
+        if self.round == 0 {
+            self.counts.clear();
+            self.round = 1;
+        }
+        if self.counts.len() < lines {
+            self.counts.resize(lines, (0, 0));
+        }
+    }
+
+    fn add(&mut self, line: Line) {
+        let count = &mut self.counts[line as usize];
+        *count = if count.0 == self.round { (self.round, count.1 + 1) } else { (self.round, 1) };
+    }
+
+    fn count(&self, line: Line) -> u32 {
+        self.counts.get(line as usize).filter(|count| count.0 == self.round).map_or(0, |count| count.1)
+    }
 }
 
 /// Touches whose contents are read at once.
@@ -168,16 +198,16 @@ impl Ledger {
             [] => vec![Hunk { gained: after.lines.clone(), lost: Vec::new() }],
             [parent] => hunks(&mut self.aligner, &parent.lines, &after.lines),
             parents => {
-                let set = |version: &Version| version.lines.iter().copied().collect::<HashSet<Line>>();
-                let (of_parents, now): (Vec<_>, _) = (parents.iter().map(|p| set(p)).collect(), set(&after));
-                let gained = |line: &Line| !of_parents.iter().any(|parent| parent.contains(line));
-                let lost = |line: &Line| {
-                    !now.contains(line) && of_parents.iter().all(|parent| parent.contains(line))
-                };
-                vec![Hunk {
-                    gained: after.lines.iter().copied().filter(gained).collect(),
-                    lost: parents[0].lines.iter().copied().filter(lost).collect(),
-                }]
+                self.tally.start(self.text_of.len());
+                parents.iter().flat_map(|parent| &parent.lines).for_each(|line| self.tally.add(*line));
+                let gained = |line: &Line| self.tally.count(*line) == 0;
+                let gained: Vec<Line> = after.lines.iter().copied().filter(gained).collect();
+                let everywhere = |line: &Line| self.tally.count(*line) as usize == parents.len();
+                let lost: Vec<Line> = parents[0].lines.iter().copied().filter(everywhere).collect();
+                self.tally.start(self.text_of.len());
+                after.lines.iter().for_each(|line| self.tally.add(*line));
+                let lost = lost.into_iter().filter(|line| self.tally.count(*line) == 0).collect();
+                vec![Hunk { gained, lost }]
             }
         };
         let is_something = |hunk: &Hunk| !hunk.gained.is_empty() || !hunk.lost.is_empty();
@@ -282,19 +312,21 @@ impl Ledger {
 
     /// Takes identities of another parent for lines that the first parent does not have.
     fn adopt(&mut self, other: &Version, version: &mut Version, first: Entry) {
-        let of_first: HashSet<Line> = self
-            .versions
-            .get(&first)
-            .map_or_else(HashSet::new, |first| first.lines.iter().copied().collect());
         let text = |line: &Line| self.text_of[*line as usize];
         let old: Vec<Text> = other.lines.iter().map(text).collect();
         let new: Vec<Text> = version.lines.iter().map(text).collect();
-        let taken: HashSet<Line> = version.lines.iter().copied().collect();
+        // One for each line of the version, and two more for those of the first parent.
+        self.tally.start(self.text_of.len());
+        version.lines.iter().for_each(|line| self.tally.add(*line));
+        if let Some(first) = self.versions.get(&first) {
+            first.lines.iter().chain(&first.lines).for_each(|line| self.tally.add(*line));
+        }
         for Run { old, new, len } in self.aligner.align(&old, &new) {
             for offset in 0..len {
                 let theirs = other.lines[old + offset];
                 let line = &mut version.lines[new + offset];
-                if !of_first.contains(line) && !taken.contains(&theirs) {
+                let is_taken = matches!(self.tally.count(theirs), 1 | 3);
+                if self.tally.count(*line) < 2 && !is_taken {
                     *line = theirs;
                 }
             }
