@@ -118,7 +118,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 /// Looks at overlays of a workspace.
 #[must_use]
 pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
-<<<<<<< HEAD
     inspect_as_far(workspace, loaded, store, Look::default())
 }
 
@@ -155,7 +154,9 @@ fn inspect_kept(
 /// The newest commit that is known of the pin's branch.
 fn tip(workspace: &Workspace, store: &Store) -> Option<CommitId> {
     let branch = workspace.manifest.upstream.branch.as_ref()?;
-    store.resolve(&branch.value).ok().flatten()
+    let tip = store.resolve(&branch.value).ok().flatten();
+    // Of submodules that are not here at the branch's tip, nothing newer is known.
+    tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false))
 }
 
 fn inspect_as_far(
@@ -167,13 +168,6 @@ fn inspect_as_far(
     let pin = workspace.manifest.upstream.pin.value;
     let tip = tip(workspace, store);
     inspect_with(loaded, &workspace.overlays, pin, tip, store, look)
-=======
-    let upstream = &workspace.manifest.upstream;
-    let tip = upstream.branch.as_ref().and_then(|branch| store.resolve(&branch.value).ok().flatten());
-    // Of submodules that are not here at the branch's tip, nothing newer is known.
-    let tip = tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false));
-    inspect(loaded, &workspace.overlays, upstream.pin.value, tip, store)
->>>>>>> main
 }
 
 fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {

@@ -15,12 +15,9 @@ mod location;
 mod names;
 mod objects;
 mod open;
-<<<<<<< HEAD
 mod places;
-mod walk;
-=======
 mod submodules;
->>>>>>> main
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,11 +36,7 @@ pub use submodules::{SubmoduleError, SubmoduleSpec, add_submodules, submodule_va
 
 use crate::id::{BlobId, CommitId, TreeId, UpstreamPath};
 use crate::tree::{Entry, Listing};
-<<<<<<< HEAD
-use crate::upstream::{Commit, Touch, Upstream, UpstreamError, Walk, Walked};
-=======
-use crate::upstream::{Commit, Touch, UpstreamError};
->>>>>>> main
+use crate::upstream::{Commit, Touch, UpstreamError, Walk, Walked};
 
 /// Listings that are kept: base and pin of a few overlays.
 const LISTINGS: usize = 4;
@@ -183,8 +176,7 @@ impl Store {
         self.objects.read(|reader| reader.blob(id.as_bytes()))
     }
 
-<<<<<<< HEAD
-    fn blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
+    fn own_blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
         let mut order: Vec<usize> = (0..ids.len()).collect();
         let places = self.objects.places();
         order.sort_by_cached_key(|index| places.of_object(ids[*index].as_bytes()));
@@ -197,10 +189,7 @@ impl Store {
         })
     }
 
-    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
-=======
     fn own_listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
->>>>>>> main
         let tree = self.objects.read(|reader| reader.header(commit.as_bytes()))?.tree;
         if let Some((_, listing)) = self.known_listings().iter().find(|(id, _)| *id == tree) {
             return Ok(Listing::clone(listing));
@@ -246,15 +235,13 @@ impl Store {
         history::touches(&self.objects, tip, exclude, paths)
     }
 
-    fn walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
+    fn own_walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
         walk::walk(&self.objects, question)
     }
 
-    fn may_have_blob(&self, id: BlobId) -> Result<bool, UpstreamError> {
-        if self.is_shallow() || self.objects.is_partial() {
-            return Ok(true);
-        }
-        Ok(self.objects.read(|reader| reader.has(id.as_bytes())))
+    fn may_have_own_blob(&self, id: BlobId) -> bool {
+        let is_whole = !self.is_shallow() && !self.objects.is_partial();
+        !is_whole || self.objects.read(|reader| reader.has(id.as_bytes()))
     }
 }
 
