@@ -10,14 +10,21 @@
 mod support;
 
 mod apply;
+mod build_script;
+mod cmake_module;
+mod compiled_in;
 mod diff;
+mod diff_command;
 mod lex;
+mod lock;
 mod manifest;
 mod merge;
 mod planted;
 mod prove;
+mod prove_inputs;
 mod rowops;
 mod status;
 mod store;
+mod submodule;
 mod verdicts;
 mod verify;

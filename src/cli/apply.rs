@@ -1,14 +1,21 @@
 //! `overlaid apply`
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::cmake_script::{self, Facts};
 use crate::escape::for_terminal;
-use crate::io::own_files::hide_from_git;
+use crate::io::own_files::{folders_from, hide_from_git};
 use crate::io::tree::{self, Event, Options, Outcome};
+use crate::io::workspace::Workspace;
+use crate::overlay::watched;
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+use crate::tree::Mode;
+use crate::verify::compiled::is_read_by_cmake;
 
+use super::locked;
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 
@@ -22,7 +29,8 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 /// the next one. Edits of yours on an overlaid path stop it; --force keeps a copy of them and says where.
 ///
 /// With --tree, a folder that something else filled (FetchContent, a submodule, a tarball) is taken as it is:
-/// only overlaid paths are looked at and written, if they are at the pin's bytes.
+/// only overlaid paths are looked at and written, if they are at the pin's bytes. If `overlaid lock` wrote a lock
+/// file, that needs no git objects and no network.
 ///
 /// Nothing of the upstream's is run: no hooks, no filters.
 ///
@@ -35,6 +43,9 @@ pub struct Args {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Print what a CMake project has to know of the tree, as CMake code; see `overlaid cmake`
+    #[arg(long, conflicts_with = "json")]
+    cmake: bool,
 }
 
 /// Which folder, and what may be done to it.
@@ -42,10 +53,10 @@ pub struct Args {
 pub struct Place {
     /// A folder that something else filled, instead of the manifest's tree
     #[arg(long, value_name = "DIR")]
-    tree: Option<PathBuf>,
+    pub(super) tree: Option<PathBuf>,
     /// Overwrite edits on overlaid paths; a copy is kept in .overlaid/kept of the tree
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 /// Runs the command.
@@ -55,8 +66,52 @@ pub struct Place {
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let workspace = without_problems(context.workspace()?)?;
     let features = features(context, &workspace)?;
-    let store = context.store(&workspace, ui)?;
+    let saying = if args.cmake { Saying::Cmake(&workspace) } else { Saying::Report("apply") };
+    let locked = match &args.place.tree {
+        Some(dir) => locked::try_apply(&workspace, &features, dir),
+        None => locked::without_tree(&workspace),
+    };
+    if let locked::Tried::Ready(ready) = &locked {
+        let (locked, wanted, resolution) = ready.as_ref();
+        tell_offsets(resolution, ui);
+        return locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui);
+    }
+    let store = locked.or_store(context, &workspace, ui)?;
     let (wanted, resolution) = wanted(&workspace, &features, &store)?;
+    tell_offsets(&resolution, ui);
+    if args.place.tree.is_none() {
+        tell_submodules(&wanted, ui);
+    }
+    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)
+}
+
+/// What is said of a tree that was made.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Saying<'a> {
+    /// What was done, by the command of this name.
+    Report(&'static str),
+    /// What a CMake project has to know.
+    Cmake(&'a Workspace),
+}
+
+/// Submodules that were not declared stay empty: a build that wants their files will not find them.
+fn tell_submodules(wanted: &Wanted, ui: &mut Ui) {
+    let undeclared = wanted.listing.iter().filter(|(_, entry)| entry.mode == Mode::Submodule);
+    let paths: Vec<String> = undeclared.map(|(path, _)| for_terminal(path.as_bytes())).collect();
+    if !paths.is_empty() {
+        let (what, stay) = if paths.len() == 1 {
+            ("submodule", "it stays empty")
+        } else {
+            ("submodules", "they stay empty")
+        };
+        let paths = paths.join(", ");
+        ui.note(format_args!(
+            "note: {what} {paths}: not in the manifest, so {stay}; `overlaid verify` says more"
+        ));
+    }
+}
+
+fn tell_offsets(resolution: &crate::overlay::Resolution, ui: &mut Ui) {
     for (overlay, offset) in &resolution.offsets {
         ui.note(format_args!(
             "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
@@ -66,7 +121,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             if offset.lines < 0 { "before" } else { "after" },
         ));
     }
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -88,10 +142,10 @@ pub(super) fn bring(
     context: &Context,
     workspace: &crate::io::workspace::Workspace,
     wanted: &Wanted,
-    store: &crate::io::store::Store,
+    store: &dyn crate::upstream::Upstream,
     place: &Place,
     dry_run: bool,
-    command: &str,
+    saying: Saying<'_>,
     ui: &mut Ui,
 ) -> Result<Answer, Failure> {
     let dir = match &place.tree {
@@ -101,18 +155,43 @@ pub(super) fn bring(
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    let outcome = outcome?;
+    conclude(context, &dir, wanted, outcome?, place, dry_run, saying, ui)
+}
+
+/// Says how it went.
+#[allow(clippy::too_many_arguments, reason = "as for `bring`")]
+pub(super) fn conclude(
+    context: &Context,
+    dir: &std::path::Path,
+    wanted: &Wanted,
+    outcome: Outcome,
+    place: &Place,
+    dry_run: bool,
+    saying: Saying<'_>,
+    ui: &mut Ui,
+) -> Result<Answer, Failure> {
     if place.tree.is_none() && !dry_run {
         hide_from_git(&context.root)
             .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     }
+    let mut say = |plan: &Plan, done: Done| match saying {
+        Saying::Report(command) => {
+            report(dir, wanted, plan, done, command, ui);
+            Ok(())
+        }
+        Saying::Cmake(workspace) => {
+            let facts = cmake_facts(workspace, wanted, dir)?;
+            ui.bytes(&cmake_script::render(&facts));
+            Ok::<(), Failure>(())
+        }
+    };
     match outcome {
         Outcome::Unchanged(plan) => {
-            report(&dir, wanted, &plan, Done::Nothing, command, ui);
+            say(&plan, Done::Nothing)?;
             Ok(Answer::Yes)
         }
         Outcome::Changed(plan) => {
-            report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
+            say(&plan, if dry_run { Done::Planned } else { Done::Written })?;
             Ok(if dry_run { Answer::No } else { Answer::Yes })
         }
         Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
@@ -124,7 +203,30 @@ pub(super) fn bring(
     }
 }
 
-fn tell(event: &Event, ui: &mut Ui) {
+/// A project configures again when something changes that the tree is made from, and also when somebody changes what
+/// overlays made of the tree: then this stops the build, or another project has made it a different one.
+fn cmake_facts(workspace: &Workspace, wanted: &Wanted, dir: &Path) -> Result<Facts, Failure> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path)
+            .map_err(|error| Failure::environment("cannot tell where the repository is").caused_by(error))
+    };
+    let (root, tree) = (absolute(&workspace.root)?, absolute(dir)?);
+    let watched = watched(&workspace.manifest, &workspace.overlays);
+    let mut depends: BTreeSet<PathBuf> = watched.files.iter().map(|file| root.join(file)).collect();
+    for folder in &watched.folders {
+        depends.extend(folders_from(&root.join(folder))?);
+    }
+    // What CMake reads it watches by itself; named here it would look as if it had read all of it.
+    let written =
+        wanted.changes.iter().filter(|(path, content)| content.is_some() && !is_read_by_cmake(path));
+    depends.extend(written.map(|(path, _)| tree.join(path.to_os_path())));
+    depends.insert(tree.join(tree::HOME).join(tree::ATTESTATION_FILE));
+    // What is not there would make a build configure again for ever.
+    depends.retain(|path| path.exists());
+    Ok(Facts { tree, pin: wanted.commit.to_string(), fingerprint: wanted.fingerprint.clone(), depends })
+}
+
+pub(super) fn tell(event: &Event, ui: &mut Ui) {
     match event {
         Event::Waiting { dir } => ui.note(format_args!("waiting: another run works on `{}`", dir.display())),
         Event::Recovered { finished: true, steps } => {

@@ -78,6 +78,42 @@ impl OwnFiles for Disk {
     }
 }
 
+/// A folder and all folders below it, sorted: those of our repository in which a new file must be noticed. None if it is
+/// not there.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn folders_from(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut folders = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|error| {
+            let path = error.path().unwrap_or(folder).to_owned();
+            LoadError::Io { path, error: error.into() }
+        })?;
+        if entry.file_type().is_dir() {
+            folders.push(entry.into_path());
+        }
+    }
+    Ok(folders)
+}
+
+/// Writes a file and the folders above it, if it has not this content already.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_new(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    if std::fs::read(file).is_ok_and(|there| there == content) {
+        return Ok(());
+    }
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(file, content)
+}
+
 /// Puts a `.gitignore` into the folder `.overlaid` of our repository, if that is there: what is in it is made, and nobody
 /// wants it in a commit. One that is there stays as it is.
 ///

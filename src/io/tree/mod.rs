@@ -20,7 +20,9 @@ mod folder;
 mod journal;
 mod letter_case;
 mod lock;
+#[cfg(feature = "git")]
 mod observe;
+mod originals;
 mod recovery;
 mod run;
 mod state;
@@ -33,7 +35,9 @@ use rustix::io::Errno;
 
 pub use attestation::{FILE as ATTESTATION_FILE, render as render_attestation};
 pub use error::TreeError;
+#[cfg(feature = "git")]
 pub use observe::{Cache, Difference, Kind, compare, observe_all};
+pub use originals::{Originals, Recorded};
 pub use state::Origin;
 
 use crate::id::UpstreamPath;

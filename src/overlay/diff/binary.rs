@@ -3,6 +3,7 @@
 //! A binary part is one or two blocks, forward and reverse. A block is `literal N` or `delta N`, lines of a length
 //! letter and base-85 text, and an empty line. The text is a zlib stream that inflates to N bytes.
 
+#[cfg(feature = "git")]
 use zlib_rs::{DeflateConfig, InflateConfig, ReturnCode, compress_bound, compress_slice, decompress_slice};
 
 use super::error::{ParseError, ParseErrorWhy};
@@ -41,6 +42,7 @@ const ALPHABET: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
 /// Bytes on a full line.
+#[cfg(feature = "git")]
 const LINE: usize = 52;
 
 /// The value of each character, 255 for those that are none.
@@ -119,6 +121,14 @@ fn inflate(deflated: &[u8], size: usize) -> Option<Vec<u8>> {
     if size > deflated.len().saturating_mul(1040) {
         return None;
     }
+    #[cfg(feature = "git")]
+    return inflate_with_zlib(deflated, size);
+    #[cfg(not(feature = "git"))]
+    return super::inflate::inflate(deflated, size);
+}
+
+#[cfg(feature = "git")]
+pub(super) fn inflate_with_zlib(deflated: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; size];
     let (inflated, code) = decompress_slice(&mut bytes, deflated, InflateConfig::default());
     let whole = inflated.len() == size && code == ReturnCode::Ok;
@@ -126,6 +136,7 @@ fn inflate(deflated: &[u8], size: usize) -> Option<Vec<u8>> {
 }
 
 /// Writes a `literal` block, with the empty line at its end.
+#[cfg(feature = "git")]
 pub(super) fn render_literal(bytes: &[u8], patch: &mut Vec<u8>) {
     patch.extend(format!("literal {}\n", bytes.len()).bytes());
     let mut buffer = vec![0; compress_bound(bytes.len()).max(64)];
