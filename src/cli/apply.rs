@@ -133,6 +133,18 @@ fn tell(event: &Event, ui: &mut Ui) {
         Event::Recovered { finished: false, steps } => {
             ui.note(format_args!("an earlier run was interrupted; its {steps} steps were taken back"));
         }
+        Event::Discarded => {
+            ui.note(format_args!("an earlier run was interrupted; what it left over is removed"));
+        }
+        Event::JournalDamaged { kept } => {
+            ui.warn(format_args!("an earlier run was interrupted, and its journal is damaged: every file is read"));
+            if let Some(kept) = kept {
+                ui.note(format_args!("what it had moved aside is in `{}`", kept.display()));
+            }
+        }
+        Event::StateRebuilt { why } => {
+            ui.warn(format_args!("the recorded state of the tree cannot be used ({why}): every file is read"));
+        }
         Event::Kept { path, copy } => {
             let path = for_terminal(path.as_bytes());
             ui.note(format_args!("kept a copy of {path}: `{}`", copy.display()));

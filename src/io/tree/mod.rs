@@ -9,7 +9,7 @@
 //! | what an earlier run left, to compare with | `state`, in `.overlaid/state` |
 //! | a tree that is not there yet | `cold` |
 //! | one run: look, plan, do, remember | `run` |
-//! | all steps or none, whatever happens | `transaction`, `journal`, `recovery` |
+//! | all steps or none, whatever happens; a damaged state | `transaction`, `journal`, `recovery` |
 //! | paths that never follow a link | `folder` |
 //! | every file against what is wanted | `observe` |
 
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-pub use attestation::{FILE as ATTESTATION_FILE, render as render_attestation};
+pub use attestation::{Claimed, FILE as ATTESTATION_FILE, parse as parse_attestation, render as render_attestation};
 pub use error::TreeError;
 pub use observe::{Cache, Difference, Kind, compare, observe_all};
 pub use state::Origin;
@@ -42,7 +42,7 @@ use crate::upstream::Upstream;
 use folder::{Root, create_at, stat_at};
 use journal::Pending;
 use lock::{Lock, Sharing};
-use recovery::recover;
+use recovery::{load_or_rebuild, recover};
 use run::Run;
 use state::{Header, State};
 use survey::Survey;
@@ -77,6 +77,18 @@ pub enum Event {
         finished: bool,
         /// How many steps it had.
         steps: usize,
+    },
+    /// An earlier run was interrupted before it changed the tree, or after; what it left over is removed.
+    Discarded,
+    /// The journal of an interrupted run is damaged. The tree is looked at byte by byte.
+    JournalDamaged {
+        /// Where that is now what the run had moved aside, if it had.
+        kept: Option<PathBuf>,
+    },
+    /// The recorded state cannot be used; it is made anew from the attestation, the upstream and the bytes of the tree.
+    StateRebuilt {
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// Somebody's content was moved aside.
     Kept {
@@ -146,7 +158,6 @@ fn bring_existing(
     options: &Options,
     events: &mut dyn FnMut(Event),
 ) -> Result<Outcome, TreeError> {
-    let mut waiting = || events(Event::Waiting { dir: root.path().to_owned() });
     let home = match root.inside(HOME)? {
         Some(home) => home,
         None => match whose(root, options)? {
@@ -158,11 +169,12 @@ fn bring_existing(
     };
     if options.dry_run {
         let is_locked = stat_at(&home, LOCK).is_ok_and(|stat| stat.is_some());
+        let mut waiting = || events(Event::Waiting { dir: root.path().to_owned() });
         let _lock = is_locked.then(|| Lock::take(&home, LOCK, Sharing::Shared, &mut waiting)).transpose()?;
         if Pending::is_there(&home)? {
             return Err(TreeError::Interrupted { dir: root.path().to_owned() });
         }
-        return match State::load(&home)? {
+        return match load_or_rebuild(&home, wanted, upstream, options.adopt, events)? {
             Some(state) => {
                 own_upstream(root, &state, wanted)?;
                 let survey = Survey::take(root, wanted, Some(&state), state.header.origin)?;
@@ -174,9 +186,12 @@ fn bring_existing(
             },
         };
     }
+    let mut waiting = || events(Event::Waiting { dir: root.path().to_owned() });
     let _lock = Lock::take(&home, LOCK, Sharing::Exclusive, &mut waiting)?;
-    recover(root, &home, events)?;
-    let state = State::load(&home)?;
+    let mut state = load_or_rebuild(&home, wanted, upstream, options.adopt, events)?;
+    if recover(root, &home, state.as_ref(), events)? {
+        state = load_or_rebuild(&home, wanted, upstream, options.adopt, events)?;
+    }
     let origin = match &state {
         Some(state) => {
             own_upstream(root, state, wanted)?;

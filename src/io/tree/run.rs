@@ -57,7 +57,7 @@ impl Run<'_> {
     fn note_what_was_seen(&self, survey: &Survey<'_>) -> Result<(), TreeError> {
         let header = Header::of(self.wanted, self.origin);
         let is_other_header = self.state.is_none_or(|state| state.header != header);
-        let attestation = attestation::render(self.wanted);
+        let attestation = attestation::render(self.wanted, self.origin);
         let is_attested = attestation::load(self.home)?.is_some_and(|there| there == attestation.as_bytes());
         if !is_other_header && is_attested && !survey.is_news() {
             return Ok(());
@@ -118,8 +118,8 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        let done = transaction.forward().and_then(|()| {
-            attestation::write(self.home, &attestation::render(self.wanted))?;
+        let done = transaction.forward().and_then(|()| transaction.check_originals()).and_then(|()| {
+            attestation::write(self.home, &attestation::render(self.wanted, self.origin))?;
             self.records(survey, &header, Some(&transaction))?.write(self.home, true)
         });
         if let Err(first) = done {
