@@ -6,6 +6,8 @@ use std::path::Path;
 
 use crate::support::{Project, Upstream, git, write};
 
+mod crash;
+
 /// An upstream with all kinds of entries, and its commit.
 fn upstream() -> (Upstream, String) {
     let mut upstream = Upstream::new();

@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
+use crate::id::OverlayName;
 use crate::io::own_files::hide_from_git;
+use crate::io::tree::unchanged::Note;
 use crate::io::tree::{self, Event, Options, Outcome};
+use crate::overlay::diff::Offset;
 use crate::plan::{Action, Found, Plan, Refusal, Wanted};
 
+use super::unchanged::{Notes, load_noted};
 use super::wanted::wanted;
-use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
+use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
 
 /// Make the tree the pin with the overlays on it
 ///
@@ -53,20 +57,34 @@ pub struct Place {
 /// # Errors
 /// If the manifest, the upstream or the tree cannot be read, or the tree cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
-    let workspace = without_problems(context.workspace()?)?;
+    let notes = Notes::new(context, args.place.tree.as_deref());
+    if let Some((note, dir)) = notes.as_ref().and_then(Notes::look) {
+        note.said.iter().for_each(|line| ui.note(line));
+        report_unchanged(args.place.tree.as_deref().unwrap_or(&dir), &note, ui);
+        return Ok(Answer::Yes);
+    }
+    let (workspace, inputs) = load_noted(context)?;
     let features = features(context, &workspace)?;
     let store = context.store(&workspace, ui)?;
     let (wanted, resolution) = wanted(&workspace, &features, &store)?;
-    for (overlay, offset) in &resolution.offsets {
-        ui.note(format_args!(
-            "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
-            for_terminal(offset.path.as_bytes()),
-            offset.hunk,
-            plural(offset.lines.unsigned_abs(), "line", "lines"),
-            if offset.lines < 0 { "before" } else { "after" },
-        ));
+    let said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
+    said.iter().for_each(|line| ui.note(line));
+    let (answer, plan) = bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)?;
+    // Warnings are for every run.
+    if let (Some(notes), false, true) = (&notes, args.dry_run, plan.left_alone.is_empty()) {
+        notes.write(&inputs, &workspace, &wanted, said)?;
     }
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
+    Ok(answer)
+}
+
+fn describe_offset((overlay, offset): &(OverlayName, Offset)) -> String {
+    format!(
+        "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
+        for_terminal(offset.path.as_bytes()),
+        offset.hunk,
+        plural(offset.lines.unsigned_abs(), "line", "lines"),
+        if offset.lines < 0 { "before" } else { "after" },
+    )
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -93,7 +111,7 @@ pub(super) fn bring(
     dry_run: bool,
     command: &str,
     ui: &mut Ui,
-) -> Result<Answer, Failure> {
+) -> Result<(Answer, Plan), Failure> {
     let dir = match &place.tree {
         Some(dir) => dir.clone(),
         None => context.tree(workspace)?,
@@ -109,11 +127,11 @@ pub(super) fn bring(
     match outcome {
         Outcome::Unchanged(plan) => {
             report(&dir, wanted, &plan, Done::Nothing, command, ui);
-            Ok(Answer::Yes)
+            Ok((Answer::Yes, plan))
         }
         Outcome::Changed(plan) => {
             report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
-            Ok(if dry_run { Answer::No } else { Answer::Yes })
+            Ok((if dry_run { Answer::No } else { Answer::Yes }, plan))
         }
         Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
         Outcome::NotOurs => Err(Failure::environment(format!(
@@ -137,13 +155,17 @@ fn tell(event: &Event, ui: &mut Ui) {
             ui.note(format_args!("an earlier run was interrupted; what it left over is removed"));
         }
         Event::JournalDamaged { kept } => {
-            ui.warn(format_args!("an earlier run was interrupted, and its journal is damaged: every file is read"));
+            ui.warn(format_args!(
+                "an earlier run was interrupted, and its journal is damaged: every file is read"
+            ));
             if let Some(kept) = kept {
                 ui.note(format_args!("what it had moved aside is in `{}`", kept.display()));
             }
         }
         Event::StateRebuilt { why } => {
-            ui.warn(format_args!("the recorded state of the tree cannot be used ({why}): every file is read"));
+            ui.warn(format_args!(
+                "the recorded state of the tree cannot be used ({why}): every file is read"
+            ));
         }
         Event::Kept { path, copy } => {
             let path = for_terminal(path.as_bytes());
@@ -192,9 +214,7 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
     let changed = plan.steps.len();
     let right = plan.right;
     let summary = match done {
-        Done::Nothing => {
-            format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
-        }
+        Done::Nothing => nothing_to_do(right),
         Done::Planned => {
             format!("{} would change", plural(changed, "path", "paths"))
         }
@@ -203,6 +223,27 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
         }
     };
     ui.line(format_args!("{}: {summary}", dir.display()));
+}
+
+fn nothing_to_do(right: usize) -> String {
+    format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
+}
+
+fn report_unchanged(dir: &std::path::Path, note: &Note, ui: &mut Ui) {
+    if ui.is_json() {
+        ui.document(&json!({
+            "schema": "overlaid.apply.v1",
+            "tree": dir.display().to_string(),
+            "pin": note.commit,
+            "fingerprint": note.fingerprint,
+            "changed": false,
+            "steps": [],
+            "right": note.right,
+            "left-alone": [],
+        }));
+    } else {
+        ui.line(format_args!("{}: {}", dir.display(), nothing_to_do(note.right)));
+    }
 }
 
 fn plural(count: usize, one: &str, many: &str) -> String {

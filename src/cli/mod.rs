@@ -12,6 +12,7 @@ mod status;
 mod table;
 mod test;
 mod ui;
+mod unchanged;
 mod verify;
 mod wanted;
 

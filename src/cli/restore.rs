@@ -31,4 +31,5 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let fingerprint = crate::overlay::fingerprint(pin, &Default::default(), &Default::default());
     let wanted = Wanted::pristine(upstream.name.value.clone(), pin, store.listing(pin)?, fingerprint);
     bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "restore", ui)
+        .map(|(answer, _)| answer)
 }

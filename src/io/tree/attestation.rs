@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::TreeError;
 use super::folder::{Root, create_at, read_at, unlink_at};
-use crate::escape;
 use super::state::Origin;
+use crate::escape;
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::plan::Wanted;
 use crate::tree::{Content, Entry, Mode};

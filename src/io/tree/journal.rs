@@ -82,7 +82,8 @@ fn load(home: &Root, name: &str) -> Result<Option<Option<Journal>>, TreeError> {
 
 /// Whether a journal is whole and of a version that we do not know.
 fn is_of_another_version(bytes: &[u8]) -> bool {
-    let Some((content, checksum)) = bytes.split_last_chunk::<20>().map(|(content, sum)| (content, *sum)) else {
+    let Some((content, checksum)) = bytes.split_last_chunk::<20>().map(|(content, sum)| (content, *sum))
+    else {
         return false;
     };
     bytes.starts_with(FAMILY) && !bytes.starts_with(VERSION) && Sha1::digest(content).as_slice() == checksum

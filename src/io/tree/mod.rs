@@ -12,6 +12,7 @@
 //! | all steps or none, whatever happens; a damaged state | `transaction`, `journal`, `recovery` |
 //! | paths that never follow a link | `folder` |
 //! | every file against what is wanted | `observe` |
+//! | that nothing changed since the last run, without reading anything | `unchanged` |
 
 mod attestation;
 mod cold;
@@ -26,12 +27,15 @@ mod run;
 mod state;
 mod survey;
 mod transaction;
+pub mod unchanged;
 
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-pub use attestation::{Claimed, FILE as ATTESTATION_FILE, parse as parse_attestation, render as render_attestation};
+pub use attestation::{
+    Claimed, FILE as ATTESTATION_FILE, parse as parse_attestation, render as render_attestation,
+};
 pub use error::TreeError;
 pub use observe::{Cache, Difference, Kind, compare, observe_all};
 pub use state::Origin;

@@ -124,11 +124,7 @@ pub(super) fn load_or_rebuild(
     Ok(Some(rebuilt))
 }
 
-fn records_of(
-    header: &Header,
-    listing: Listing,
-    overlaid: Vec<(UpstreamPath, Option<Entry>)>,
-) -> Writer {
+fn records_of(header: &Header, listing: Listing, overlaid: Vec<(UpstreamPath, Option<Entry>)>) -> Writer {
     let mut records: std::collections::BTreeMap<UpstreamPath, Option<Entry>> =
         listing.into_iter().map(|(path, entry)| (path, Some(entry))).collect();
     for (path, entry) in overlaid {

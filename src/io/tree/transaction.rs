@@ -103,14 +103,34 @@ impl<'r> Transaction<'r> {
         if to_write > FLUSH_EACH {
             flush_all(&stage)?;
         }
-        Ok(Self { root, home, stage, undo, journal, expected: Some(expected), staged, made: Vec::new(), kept: Vec::new() })
+        Ok(Self {
+            root,
+            home,
+            stage,
+            undo,
+            journal,
+            expected: Some(expected),
+            staged,
+            made: Vec::new(),
+            kept: Vec::new(),
+        })
     }
 
     /// Takes up a run that was interrupted.
     pub(super) fn take_up(root: &'r Root, home: &'r Root, journal: Journal) -> Result<Self, TreeError> {
         let (stage, undo) = (home.make_inside(STAGE)?, home.make_inside(UNDO)?);
         let staged = vec![None; journal.steps.len()];
-        Ok(Self { root, home, stage, undo, journal, expected: None, staged, made: Vec::new(), kept: Vec::new() })
+        Ok(Self {
+            root,
+            home,
+            stage,
+            undo,
+            journal,
+            expected: None,
+            staged,
+            made: Vec::new(),
+            kept: Vec::new(),
+        })
     }
 
     /// Does all steps that are not done yet.
@@ -281,14 +301,16 @@ impl<'r> Transaction<'r> {
             None => stat_at(&folder, name).map_err(failed)?.map(|stat| Stamp::of(&stat)),
         };
         let keep_time = step.action() == Action::Chmod;
-        self.staged[index] = Some(set_time(&self.stage, staged.as_bytes(), old.as_ref(), keep_time).map_err(failed)?);
+        self.staged[index] =
+            Some(set_time(&self.stage, staged.as_bytes(), old.as_ref(), keep_time).map_err(failed)?);
         if replaces || self.expected.is_none() {
             match change_places(&self.stage, &staged, &folder, name) {
                 Ok(()) => return self.let_go(index),
                 // Moved aside because it cannot have two names, or somebody removed it: nothing is there.
                 Err(Errno::NOENT) => {}
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if replaces => {
-                    return rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes()).map_err(failed);
+                    return rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes())
+                        .map_err(failed);
                 }
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
                 Err(error) => return Err(failed(error)),
@@ -604,12 +626,7 @@ fn remove_if_empty(root: &Root, path: &bstr::BStr) -> Result<(), TreeError> {
 
 /// Gives new content its time: now, by the precise clock (the file system's own may lag behind that of a
 /// build output that was just written), and later than what was there, so that every build tool sees it.
-fn set_time(
-    folder: impl AsFd + Copy,
-    name: &[u8],
-    old: Option<&Stamp>,
-    keep: bool,
-) -> Result<Stamp, Errno> {
+fn set_time(folder: impl AsFd + Copy, name: &[u8], old: Option<&Stamp>, keep: bool) -> Result<Stamp, Errno> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let old = old.map(|old| old.mtime);

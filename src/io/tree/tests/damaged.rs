@@ -52,7 +52,10 @@ fn what_an_overlay_wrote_goes_although_the_state_is_damaged() {
     for (goal_after, expected) in [
         (goal(PIN, &[]), vec!["Write a", "Create d", "Remove n/new"]),
         // The pin moves at the same time; the commit before is read for what was there.
-        (goal(&[("a", "a2"), ("b/c", "c")], &[]), vec!["Write a", "Remove b/run", "Remove l", "Remove n/new"]),
+        (
+            goal(&[("a", "a2"), ("b/c", "c")], &[]),
+            vec!["Write a", "Remove b/run", "Remove l", "Remove n/new"],
+        ),
     ] {
         let (_folder, dir) = place();
         overlaid().bring(&dir);

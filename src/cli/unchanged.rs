@@ -1,0 +1,88 @@
+//! The way in which `apply` finds out that there is nothing to do: see `io::tree::unchanged`.
+//!
+//! Decides where the note lies and which options it is for. Never writes to the tree.
+
+use std::path::{Path, PathBuf};
+
+use crate::id::BlobId;
+use crate::io::own_files::Noted;
+use crate::io::tree::HOME;
+use crate::io::tree::unchanged::{Inputs, Note, look, write};
+use crate::io::workspace::Workspace;
+use crate::plan::Wanted;
+
+use super::{Context, Failure};
+
+/// The folder in `.overlaid` of the repository; no upstream can have this name.
+const FOLDER: &str = ".notes";
+
+/// Where the note of a run with these options is.
+#[derive(Debug)]
+pub(super) struct Notes<'c> {
+    context: &'c Context,
+    file: PathBuf,
+    tree: Option<PathBuf>,
+}
+
+impl<'c> Notes<'c> {
+    /// `tree`: the folder that the user named. `None` if where we are cannot be told.
+    pub(super) fn new(context: &'c Context, tree: Option<&Path>) -> Option<Self> {
+        let root = std::path::absolute(&context.root).ok()?;
+        let tree = tree.map(std::path::absolute).transpose().ok()?;
+        // Two runs with the same options, and only they, share a note.
+        let options = format!("{root:?} {:?} {:?} {:?}", context.manifest, context.profile, context.features);
+        let name = BlobId::of(options.as_bytes()).short();
+        let file = match &tree {
+            Some(tree) => tree.join(HOME).join(format!("note-{name}")),
+            None => context.root.join(HOME).join(FOLDER).join(name),
+        };
+        Some(Self { context, file, tree })
+    }
+
+    /// The note, if nothing changed since, with the tree's folder.
+    pub(super) fn look(&self) -> Option<(Note, PathBuf)> {
+        let note = look(&self.file, &self.context.root, self.tree.as_deref())?;
+        let dir = match (&self.tree, &note.tree) {
+            (Some(tree), _) => tree.clone(),
+            // A link on the way can have been put there since.
+            (None, Some(folder)) => self.context.tree_at(folder).ok()?,
+            (None, None) => return None,
+        };
+        Some((note, dir))
+    }
+
+    /// Writes a note after a run that left the tree right, for the next one.
+    pub(super) fn write(
+        &self,
+        inputs: &Inputs,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        said: Vec<String>,
+    ) -> Result<(), Failure> {
+        let folder = workspace.manifest.tree_folder();
+        let (dir, tree) = match &self.tree {
+            Some(dir) => (dir.clone(), None),
+            None => (self.context.tree(workspace)?, Some(folder)),
+        };
+        let fingerprint = wanted.fingerprint.clone();
+        let note = Note { tree, commit: wanted.commit, fingerprint, right: wanted.changes.len(), said };
+        write(&self.file, inputs, &dir, wanted, &note);
+        Ok(())
+    }
+}
+
+/// Reads the manifest and the overlay files and notes which.
+///
+/// # Errors
+/// If they cannot be read or are not right.
+pub(super) fn load_noted(context: &Context) -> Result<(Workspace, Inputs), Failure> {
+    let own = Noted::new(&context.root);
+    let workspace = context.workspace_from(&own)?;
+    let mut inputs = own.into_inputs();
+    if context.manifest.is_none() {
+        // Another manifest would have to be chosen from.
+        let root = std::path::absolute(&context.root).unwrap_or_else(|_| context.root.clone());
+        inputs.listed(&root.join("manifests"));
+    }
+    Ok((super::without_problems(workspace)?, inputs))
+}
