@@ -6,7 +6,11 @@ use std::path::Path;
 
 use crate::support::{Project, Upstream, git, write};
 
+mod adopted;
 mod crash;
+mod fingerprint;
+mod obstacles;
+mod unchanged;
 
 /// An upstream with all kinds of entries, and its commit.
 fn upstream() -> (Upstream, String) {

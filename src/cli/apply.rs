@@ -10,11 +10,12 @@ use crate::io::own_files::hide_from_git;
 use crate::io::tree::unchanged::Note;
 use crate::io::tree::{self, Event, Options, Outcome};
 use crate::overlay::diff::Offset;
-use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+use crate::plan::{Action, Found, Plan, Wanted};
 
+use super::refusal::refused;
 use super::unchanged::{Notes, load_noted};
 use super::wanted::wanted;
-use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
+use super::{Answer, Context, Failure, Tone, Ui};
 
 /// Make the tree the pin with the overlays on it
 ///
@@ -133,7 +134,7 @@ pub(super) fn bring(
             report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
             Ok((if dry_run { Answer::No } else { Answer::Yes }, plan))
         }
-        Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
+        Outcome::Refused(refusals) => Err(refused(&refusals, &dir, wanted, store, ui)),
         Outcome::NotOurs => Err(Failure::environment(format!(
             "`{}` has files in it that overlaid did not write",
             dir.display()
@@ -246,7 +247,7 @@ fn report_unchanged(dir: &std::path::Path, note: &Note, ui: &mut Ui) {
     }
 }
 
-fn plural(count: usize, one: &str, many: &str) -> String {
+pub(super) fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -261,24 +262,6 @@ fn word(action: Action, done: Done) -> &'static str {
         (Action::Chmod, _) => "chmod",
         (Action::Remove, _) => "removed",
     }
-}
-
-fn refused(refusals: &[Refusal], wanted: &Wanted, ui: &mut Ui) -> Failure {
-    let describe = |refusal: &Refusal| {
-        let owners = wanted.owners_of(&refusal.path);
-        let by = if owners.is_empty() { String::new() } else { format!(" (overlay {owners} writes there)") };
-        format!("{}: {}{by}", for_terminal(refusal.path.as_bytes()), refusal.difference)
-    };
-    let mut kind = FailureKind::NeedsPerson;
-    for refusal in refusals {
-        if !refusal.difference.is_content() {
-            kind = FailureKind::Environment;
-        }
-        ui.note(describe(refusal));
-    }
-    let paths = plural(refusals.len(), "path is", "paths are");
-    Failure::new(kind, format!("{paths} in the way; nothing was changed"))
-        .with_hint("make an overlay of the edit or undo it; --force overwrites it and keeps a copy")
 }
 
 fn to_json(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, command: &str) -> Value {

@@ -7,6 +7,7 @@ mod context;
 mod diff;
 mod error;
 mod prove;
+mod refusal;
 mod restore;
 mod status;
 mod table;

@@ -13,7 +13,8 @@ use crate::plan::Wanted;
 
 use super::{Context, Failure};
 
-/// The folder in `.overlaid` of the repository; no upstream can have this name.
+/// The folder in `.overlaid` of the repository; no upstream can have this name. Not in the tree: a run that finds nothing
+/// to do writes nothing there.
 const FOLDER: &str = ".notes";
 
 /// Where the note of a run with these options is.

@@ -17,7 +17,7 @@ use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
 use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
 use crate::tree::Content;
-use crate::verify::tree::{self as tree_check, TreeDifference};
+use crate::verify::tree::{self as tree_check, Attestation, TreeDifference};
 use crate::verify::{Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states};
 
 use super::diff::{changes_since, compare};
@@ -272,7 +272,9 @@ impl Checked<'_> {
         ui.progress(format!("reading {}", dir.display()));
         let findings = compare_tree(&dir, &wanted_trees);
         ui.end_progress();
-        findings
+        let mut findings = findings?;
+        findings.extend(check_attestation(&dir, &wanted_trees)?);
+        Ok(findings)
     }
 
     /// The chosen features; if none were chosen, those of each profile: the tree may have been made for any.
@@ -284,6 +286,25 @@ impl Checked<'_> {
         }
         workspace.manifest.profiles.iter().map(|profile| context.features(workspace, Some(profile))).collect()
     }
+}
+
+/// What the tree says of itself against what it should be.
+fn check_attestation(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Result<Option<Finding>, Failure> {
+    let claimed = match tree::load_attestation(dir)? {
+        tree::Attested::Nothing => return Ok(None),
+        tree::Attested::Withdrawn => return Ok(Some(tree_check::attestation(Attestation::Missing))),
+        tree::Attested::Damaged => return Ok(Some(tree_check::attestation(Attestation::Damaged))),
+        tree::Attested::Claims(claimed) => claimed,
+    };
+    let is_of = |wanted: &Wanted| {
+        let entries = wanted.changes.iter().map(|(path, change)| (path, change.as_ref().map(Content::entry)));
+        claimed.pin == wanted.commit
+            && claimed.upstream == wanted.upstream.as_str()
+            && claimed.fingerprint == wanted.fingerprint
+            && entries.eq(claimed.overlaid.iter().map(|(path, entry)| (path, *entry)))
+    };
+    let is_right = wanted_trees.iter().any(|(wanted, _)| is_of(wanted));
+    Ok((!is_right).then(|| tree_check::attestation(Attestation::Differs)))
 }
 
 /// The differences to the tree that is the nearest.

@@ -108,6 +108,19 @@ pub struct Claimed {
     pub overlaid: Vec<(UpstreamPath, Option<Entry>)>,
 }
 
+/// What a tree says of itself, if it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attested {
+    /// Nobody brought it to anything.
+    Nothing,
+    /// It was brought to something once; a run that was interrupted left it without an attestation.
+    Withdrawn,
+    /// What lies there is none, or one of a version that we do not know.
+    Damaged,
+    /// This.
+    Claims(Claimed),
+}
+
 #[derive(Deserialize)]
 struct Text {
     schema: String,

@@ -31,10 +31,11 @@ pub mod unchanged;
 
 use std::path::{Path, PathBuf};
 
+use bstr::ByteSlice;
 use rustix::io::Errno;
 
 pub use attestation::{
-    Claimed, FILE as ATTESTATION_FILE, parse as parse_attestation, render as render_attestation,
+    Attested, Claimed, FILE as ATTESTATION_FILE, parse as parse_attestation, render as render_attestation,
 };
 pub use error::TreeError;
 pub use observe::{Cache, Difference, Kind, compare, observe_all};
@@ -42,13 +43,14 @@ pub use state::Origin;
 
 use crate::id::UpstreamPath;
 use crate::plan::{Plan, Refusal, Wanted};
+use crate::tree::Mode;
 use crate::upstream::Upstream;
-use folder::{Root, create_at, stat_at};
+use folder::{Root, Way, create_at, mode_of, read_at, stat_at};
 use journal::Pending;
 use lock::{Lock, Sharing};
 use recovery::{load_or_rebuild, recover};
 use run::Run;
-use state::{Header, State};
+use state::{Header, Saved, State};
 use survey::Survey;
 
 /// The folder at the top of a tree in which its state is kept.
@@ -208,6 +210,39 @@ fn bring_existing(
         },
     };
     Run { root, home: &home, wanted, state: state.as_ref(), origin }.go(upstream, options, events)
+}
+
+/// The bytes of a file of a tree, or the target of a link; `None` if nothing of the kind is there. Links on the way are not
+/// followed.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn content_on_disk(dir: &Path, path: &UpstreamPath) -> Result<Option<Vec<u8>>, TreeError> {
+    let root = Root::open(dir)?;
+    let failed = |error| TreeError::io("read", root.at(path.as_bytes()), error);
+    let (Way::Open(folder), name) = root.parent(path)? else { return Ok(None) };
+    let Some(stat) = stat_at(&folder, name).map_err(failed)? else { return Ok(None) };
+    Ok(match mode_of(&stat) {
+        Ok(Mode::File | Mode::Executable) => Some(read_at(&folder, name).map_err(failed)?),
+        Ok(Mode::Symlink) => {
+            let target = rustix::fs::readlinkat(&folder, name.as_bytes(), Vec::new()).map_err(failed)?;
+            Some(target.into_bytes())
+        }
+        Ok(Mode::Submodule) | Err(_) => None,
+    })
+}
+
+/// What a tree says of itself.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn load_attestation(dir: &Path) -> Result<Attested, TreeError> {
+    let Some(home) = Root::open(dir)?.inside(HOME)? else { return Ok(Attested::Nothing) };
+    Ok(match attestation::load(&home)? {
+        Some(text) => parse_attestation(&text).map_or(Attested::Damaged, Attested::Claims),
+        None if matches!(State::load(&home)?, Saved::Absent) => Attested::Nothing,
+        None => Attested::Withdrawn,
+    })
 }
 
 /// Whose a directory without a state is.

@@ -125,12 +125,13 @@ impl Run<'_> {
         if let Err(first) = done {
             return Err(self.take_back(&mut transaction, first));
         }
-        Journal::end(self.home)?;
+        let not_ended = |error| TreeError::NotEnded(Box::new(error));
+        Journal::end(self.home).map_err(not_ended)?;
         for (index, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.keep) {
             let copy = self.home.at(transaction.journal.kept_path(index));
             events(Event::Kept { path: step.path.clone(), copy });
         }
-        transaction::discard(self.home)?;
+        transaction::discard(self.home).map_err(not_ended)?;
         Ok(plan)
     }
 

@@ -145,13 +145,28 @@ pub fn write(file: &Path, inputs: &Inputs, dir: &Path, wanted: &Wanted, note: &N
     let checksum = Sha1::digest(&bytes);
     bytes.extend_from_slice(&checksum);
     let draft = file.with_extension(format!("{}.new", std::process::id()));
-    let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let folder = file.parent().map_or(Ok(()), make_room);
     let written =
         folder.and_then(|()| std::fs::write(&draft, &bytes)).and_then(|()| std::fs::rename(&draft, file));
     if written.is_err() {
         let _ = std::fs::remove_file(&draft);
     }
     written.is_ok()
+}
+
+/// Makes the folder for notes, hidden from git. Trees come and go; beyond this many, all notes are forgotten.
+fn make_room(folder: &Path) -> std::io::Result<()> {
+    const MOST: usize = 200;
+    if !folder.is_dir() {
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(folder.join(".gitignore"), "*\n")?;
+    }
+    let notes: Vec<_> = std::fs::read_dir(folder)?.filter_map(Result::ok).collect();
+    if notes.len() >= MOST {
+        let is_note = |note: &&std::fs::DirEntry| note.file_name() != ".gitignore";
+        notes.iter().filter(is_note).for_each(|note| drop(std::fs::remove_file(note.path())));
+    }
+    Ok(())
 }
 
 /// The note in `file`, if everything is as it was. `tree`: the folder that the caller named, else the note's, relative

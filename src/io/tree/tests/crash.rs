@@ -218,7 +218,7 @@ fn a_run_that_is_killed_is_finished_by_the_next() {
         let broken = break_every_call(name, "signal=KILL:when=#", |_, code, _, context| {
             assert_eq!(code, None, "{context}");
         });
-        assert!(broken > 40 / stride(), "{name}: only {broken} points");
+        assert!(broken >= 40 / stride(), "{name}: only {broken} points");
     }
 }
 
@@ -273,7 +273,7 @@ fn a_run_that_finishes_another_can_be_killed_too() {
             assert!(master.join(".overlaid/journal").exists());
         },
     );
-    assert!(broken > 40 / stride(), "only {broken} points");
+    assert!(broken >= 40 / stride(), "only {broken} points");
 }
 
 #[test]
