@@ -122,8 +122,10 @@ pub(super) fn bring(
     ui.end_progress();
     let outcome = outcome?;
     if place.tree.is_none() && !dry_run {
-        hide_from_git(&context.root)
-            .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
+        // The tree is right, whether git is told or not.
+        if let Err(error) = hide_from_git(&context.root) {
+            ui.warn(format_args!("cannot write `.overlaid/.gitignore`: {error}"));
+        }
     }
     match outcome {
         Outcome::Unchanged(plan) => {

@@ -31,12 +31,9 @@ impl<'c> Notes<'c> {
         let root = std::path::absolute(&context.root).ok()?;
         let tree = tree.map(std::path::absolute).transpose().ok()?;
         // Two runs with the same options, and only they, share a note.
-        let options = format!("{root:?} {:?} {:?} {:?}", context.manifest, context.profile, context.features);
-        let name = BlobId::of(options.as_bytes()).short();
-        let file = match &tree {
-            Some(tree) => tree.join(HOME).join(format!("note-{name}")),
-            None => context.root.join(HOME).join(FOLDER).join(name),
-        };
+        let options =
+            format!("{root:?} {tree:?} {:?} {:?} {:?}", context.manifest, context.profile, context.features);
+        let file = root.join(HOME).join(FOLDER).join(BlobId::of(options.as_bytes()).to_string());
         Some(Self { context, file, tree })
     }
 

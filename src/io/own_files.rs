@@ -137,7 +137,7 @@ pub fn hide_from_git(root: &Path) -> std::io::Result<()> {
     let folder = root.join(".overlaid");
     let file = folder.join(".gitignore");
     if folder.is_dir() && !file.exists() {
-        std::fs::write(file, "*\n")?;
+        std::fs::write(&file, "*\n").inspect_err(|_| drop(std::fs::remove_file(&file)))?;
     }
     Ok(())
 }
