@@ -305,6 +305,10 @@ fn a_run_that_is_killed_is_finished_or_taken_back_by_the_next() {
                 &["-e".into(), inject, "-o".into(), "/dev/null".into()],
             );
             let context = format!("{name}, killed at {call} {number}");
+            if killed.status.success() {
+                // How often it asks for the time to move on depends on the clock.
+                continue;
+            }
             assert_eq!(killed.status.signal(), Some(9), "{context}: {killed:?}");
             tally.add(&assert_recovers(&stage, &copied, &after, &context));
         }

@@ -93,6 +93,7 @@ fn run_child(dir: &Path, name: &str, inject: &[&str]) -> Option<i32> {
     status.code()
 }
 
+#[allow(clippy::disallowed_macros, reason = "tests say what they skip")]
 fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-qqq", "-o", "/dev/null", "true"]).status();
     if traced.is_ok_and(|status| status.success()) {
