@@ -5,13 +5,16 @@
 mod complaints;
 mod generate;
 mod git;
+mod marks;
 
 use std::convert::Infallible;
 
-use generate::{Rng, Tree};
+use generate::Tree;
 use git::{git_apply, git_diffs};
 use overlaid::id::UpstreamPath;
 use overlaid::overlay::diff::{Applied, Hint, RejectWhy, Rejection, apply, parse, render};
+
+use crate::support::random::Random;
 
 /// What we make of a tree, with the offsets.
 fn our_apply(tree: &Tree, patch: &[u8]) -> Result<(Tree, usize), Vec<Rejection>> {
@@ -145,7 +148,7 @@ impl Case {
 fn cases(count: usize, seed: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     for number in 0..count {
-        let mut rng = Rng::new(seed.wrapping_add(number as u64));
+        let mut rng = Random::new(seed.wrapping_add(number as u64));
         let before = generate::tree(&mut rng);
         let after = generate::change(&mut rng, &before);
         let drifted = generate::drift(&mut rng, &before, &after);
@@ -185,7 +188,7 @@ fn what_git_exports_applies_as_git_applies_it() {
 }
 
 /// A patch with a line dropped, doubled, moved or damaged.
-fn damage(rng: &mut Rng, patch: &[u8]) -> Vec<u8> {
+fn damage(rng: &mut Random, patch: &[u8]) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = patch.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
     for _ in 0..1 + rng.below(2) {
         let at = rng.below(lines.len());
@@ -198,7 +201,7 @@ fn damage(rng: &mut Rng, patch: &[u8]) -> Vec<u8> {
             4 => lines.insert(at, lines[other].clone()),
             5 => {
                 let column = rng.below(lines[at].len());
-                lines[at][column] = *rng.pick(b" +-\\@,09a/\r\n\"");
+                lines[at][column] = rng.pick(b" +-\\@,09a/\r\n\"");
             }
             _ => drop(lines[at].pop()),
         }
@@ -219,7 +222,7 @@ fn has_lone_header(patch: &[u8]) -> bool {
 fn a_damaged_patch_is_refused_or_means_what_git_takes_it_for() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let count = number("OVERLAID_CASES").unwrap_or(300) as usize;
-    let mut rng = Rng::new(number("OVERLAID_SEED").unwrap_or(2) << 16);
+    let mut rng = Random::new(number("OVERLAID_SEED").unwrap_or(2) << 16);
     let (mut unreadable, mut refused, mut applied) = (0, 0, 0);
     for case in cases(count, 77 << 40) {
         if case.before == case.after {

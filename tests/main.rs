@@ -11,11 +11,13 @@ mod support;
 
 mod apply;
 mod diff;
+mod diff_command;
 mod lex;
 mod manifest;
 mod merge;
 mod planted;
 mod prove;
+mod prove_inputs;
 mod rowops;
 mod status;
 mod store;

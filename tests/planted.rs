@@ -6,27 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::support::random::Random;
 use crate::support::{Project, Upstream};
 
 pub(crate) const CHECK: &str = include_str!("planted/check.sh");
-
-/// A small generator of numbers, so that a seed tells everything.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % below as u64).unwrap()
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.roll(from.len())]
-    }
-}
 
 /// Ways to be wrong that a test sees in each run.
 const FAULTS: [&str; 9] = ["wrong", "nan", "inf", "null", "refused", "crash", "abort", "exit", "fill"];
@@ -174,10 +157,10 @@ pub(crate) fn test_table(target: &str, timeout: &str) -> String {
 }
 
 /// Cases around the one that matters.
-fn cast(dice: &mut Dice, does: &'static str) -> Vec<(&'static str, &'static str)> {
+fn cast(dice: &mut Random, does: &'static str) -> Vec<(&'static str, &'static str)> {
     let mut cases: Vec<(&str, &str)> = vec![("hero", does)];
-    for name in ["a", "b", "z"].into_iter().take(dice.roll(4)) {
-        cases.push((name, if dice.roll(6) == 0 { "wrong" } else { "good" }));
+    for name in ["a", "b", "z"].into_iter().take(dice.below(4)) {
+        cases.push((name, if dice.below(6) == 0 { "wrong" } else { "good" }));
     }
     cases
 }
@@ -190,7 +173,7 @@ fn planted_in(kind: Kind, fault: &'static str) -> (&'static str, Vec<(&'static s
     }
 }
 
-fn still_there(dice: &mut Dice, fault: &'static str) -> Situation {
+fn still_there(dice: &mut Random, fault: &'static str) -> Situation {
     let kind = dice.pick(&KINDS);
     let (does, more) = planted_in(kind, fault);
     let mut scene = Scene::new(&cast(dice, does), &more);
@@ -199,7 +182,7 @@ fn still_there(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("{fault}, still there, {kind:?}"), &pin, &[("fix", Truth::Is("needed"))])
 }
 
-fn mended_upstream(dice: &mut Dice, fault: &'static str) -> Situation {
+fn mended_upstream(dice: &mut Random, fault: &'static str) -> Situation {
     let kind = dice.pick(&KINDS);
     let (does, more) = planted_in(kind, fault);
     let mut scene = Scene::new(&cast(dice, does), &more);
@@ -212,7 +195,7 @@ fn mended_upstream(dice: &mut Dice, fault: &'static str) -> Situation {
     )
 }
 
-fn rollback(dice: &mut Dice, fault: &'static str) -> Situation {
+fn rollback(dice: &mut Random, fault: &'static str) -> Situation {
     let kind = dice.pick(&[Kind::Files, Kind::HeldBack]);
     let mut scene = Scene::new(&cast(dice, fault), &[]);
     let pin = scene.commit(&[("cases/hero", &case_file("hero", "good"))]);
@@ -224,7 +207,7 @@ fn rollback(dice: &mut Dice, fault: &'static str) -> Situation {
     )
 }
 
-fn fixes_and_breaks(dice: &mut Dice, fault: &'static str) -> Situation {
+fn fixes_and_breaks(dice: &mut Random, fault: &'static str) -> Situation {
     let other = dice.pick(&["wrong", "nan", "crash", "refused"]);
     let mut scene = Scene::new(&[("hero", fault), ("victim", "good")], &[]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
@@ -234,7 +217,7 @@ fn fixes_and_breaks(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("mends {fault}, brings {other}"), &pin, &[("fix", Truth::Is("mixed"))])
 }
 
-fn out_of_reach(dice: &mut Dice, fault: &'static str) -> Situation {
+fn out_of_reach(dice: &mut Random, fault: &'static str) -> Situation {
     let kind = dice.pick(&KINDS);
     let (does, more) = planted_in(kind, fault);
     let mut scene = Scene::new(&cast(dice, does), &more);
@@ -247,7 +230,7 @@ fn out_of_reach(dice: &mut Dice, fault: &'static str) -> Situation {
     )
 }
 
-fn no_effect(dice: &mut Dice, fault: &'static str) -> Situation {
+fn no_effect(dice: &mut Random, fault: &'static str) -> Situation {
     // The test reads what the overlay changes, and does not care.
     let mut scene = Scene::new(&cast(dice, "good"), &[("cases/quiet-one", "# old words\ngood\n# end\n")]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
@@ -256,7 +239,7 @@ fn no_effect(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("no effect (not {fault})"), &pin, &[("idle", Truth::Is("unproven"))])
 }
 
-fn fails_anyway(_: &mut Dice, fault: &'static str) -> Situation {
+fn fails_anyway(_: &mut Random, fault: &'static str) -> Situation {
     let mut scene = Scene::new(&[("hero", fault), ("other", "good")], &[]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
     scene.file("overlays/up/cases/other", "# other words\ngood\n# end\n");
@@ -264,7 +247,7 @@ fn fails_anyway(_: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("{fault}, with and without it"), &pin, &[("idle", Truth::Is("unproven"))])
 }
 
-fn not_read(_: &mut Dice, fault: &'static str) -> Situation {
+fn not_read(_: &mut Random, fault: &'static str) -> Situation {
     let mut scene = Scene::new(&[("hero", "good")], &[("docs/readme", "read me\n")]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
     scene.file("overlays/up/docs/readme", "do not read me\n");
@@ -272,7 +255,7 @@ fn not_read(_: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("what the test never reads (not {fault})"), &pin, &[("idle", Truth::CannotBeTold)])
 }
 
-fn both_needed(_: &mut Dice, fault: &'static str) -> Situation {
+fn both_needed(_: &mut Random, fault: &'static str) -> Situation {
     let mut scene = Scene::new(&[("hero", "good"), ("other", fault)], &[("parts/hero", "one\ntwo\n")]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
     scene.file("overlays/up/one", "1\n");
@@ -283,7 +266,7 @@ fn both_needed(_: &mut Dice, fault: &'static str) -> Situation {
     scene.done("one needs the other".to_owned(), &pin, &[("first", needed.clone()), ("second", needed)])
 }
 
-fn either_would_do(dice: &mut Dice, fault: &'static str) -> Situation {
+fn either_would_do(dice: &mut Random, fault: &'static str) -> Situation {
     let mut scene = Scene::new(&cast(dice, fault), &[]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
     scene.change("one", dice.pick(&[Kind::Patch, Kind::Files, Kind::Commits]), "hero", fault, "good");
@@ -296,7 +279,7 @@ fn either_would_do(dice: &mut Dice, fault: &'static str) -> Situation {
     situation
 }
 
-fn two_that_go(dice: &mut Dice, fault: &'static str) -> Situation {
+fn two_that_go(dice: &mut Random, fault: &'static str) -> Situation {
     let other = dice.pick(&FAULTS);
     let mut scene = Scene::new(&[("hero", fault), ("second", other)], &[]);
     let pin = scene.commit(&[("mends/hero", "good\n"), ("mends/second", "good\n")]);
@@ -312,7 +295,7 @@ fn two_that_go(dice: &mut Dice, fault: &'static str) -> Situation {
     situation
 }
 
-fn fewer_cases(dice: &mut Dice, fault: &'static str) -> Situation {
+fn fewer_cases(dice: &mut Random, fault: &'static str) -> Situation {
     // At the pin the test does not run the case that the overlay is there for.
     let kind = dice.pick(&[Kind::Patch, Kind::Files, Kind::Commits]);
     let mut scene = Scene::new(&[("hero", fault), ("other", "good")], &[]);
@@ -321,7 +304,7 @@ fn fewer_cases(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("{fault}, and the case is gone at the pin"), &pin, &[("fix", Truth::CannotBeTold)])
 }
 
-fn says_nothing(dice: &mut Dice, fault: &'static str) -> Situation {
+fn says_nothing(dice: &mut Random, fault: &'static str) -> Situation {
     let mode = dice.pick(&["nothing", "early-crash"]);
     let mut scene = Scene::new(&[("hero", fault)], &[]);
     let pin = scene.commit(&[("mode", &format!("{mode}\n"))]);
@@ -329,7 +312,7 @@ fn says_nothing(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("no output at the pin ({mode})"), &pin, &[("fix", Truth::CannotBeTold)])
 }
 
-fn ended_from_outside(dice: &mut Dice, _: &'static str) -> Situation {
+fn ended_from_outside(dice: &mut Random, _: &'static str) -> Situation {
     let does = dice.pick(&["killed", "quiet", "twice"]);
     let mut scene = Scene::new(&[("hero", does)], &[]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
@@ -337,10 +320,10 @@ fn ended_from_outside(dice: &mut Dice, _: &'static str) -> Situation {
     scene.done(format!("{does}: nobody knows"), &pin, &[("fix", Truth::CannotBeTold)])
 }
 
-fn lying_exit_code(dice: &mut Dice, fault: &'static str) -> Situation {
+fn lying_exit_code(dice: &mut Random, fault: &'static str) -> Situation {
     // The status of the process says the opposite of its results, or something about a crash at the end.
     let mode = dice.pick(&["exit1", "late-crash", "noise"]);
-    let is_mended = dice.roll(2) == 0;
+    let is_mended = dice.below(2) == 0;
     let mut scene = Scene::new(&[("hero", fault), ("other", "good")], &[("mode", &format!("{mode}\n"))]);
     let mends = if is_mended { "mends/hero" } else { "elsewhere" };
     let pin = scene.commit(&[(mends, "good\n")]);
@@ -349,7 +332,7 @@ fn lying_exit_code(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("{fault}, and the process ends with {mode}"), &pin, &[("fix", Truth::Is(truth))])
 }
 
-fn flaky_once(dice: &mut Dice, _: &'static str) -> Situation {
+fn flaky_once(dice: &mut Random, _: &'static str) -> Situation {
     let does = dice.pick(&["every2", "every3"]);
     let mut scene = Scene::new(&[("hero", does), ("other", "good")], &[]);
     let pin = scene.commit(&[("mends/hero", "good\n")]);
@@ -357,7 +340,7 @@ fn flaky_once(dice: &mut Dice, _: &'static str) -> Situation {
     scene.done(format!("fails {does} runs, mended upstream"), &pin, &[("fix", Truth::Is("droppable"))])
 }
 
-fn flaky_still(dice: &mut Dice, _: &'static str) -> Situation {
+fn flaky_still(dice: &mut Random, _: &'static str) -> Situation {
     let does = dice.pick(&["every2", "every3"]);
     let mut scene = Scene::new(&[("hero", does), ("other", "good")], &[]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
@@ -368,8 +351,8 @@ fn flaky_still(dice: &mut Dice, _: &'static str) -> Situation {
     scene.done(format!("fails {does} runs, with and without it"), &pin, &[("idle", Truth::CannotBeTold)])
 }
 
-fn does_not_build(dice: &mut Dice, fault: &'static str) -> Situation {
-    let breaks = dice.roll(2) == 0;
+fn does_not_build(dice: &mut Random, fault: &'static str) -> Situation {
+    let breaks = dice.below(2) == 0;
     let mut scene = Scene::new(&[("hero", "good")], if breaks { &[("feature.sh", "exit 0\n")] } else { &[] });
     let pin = scene.commit(&[("elsewhere", "more\n")]);
     scene.tests = test_table("feature", "20s");
@@ -387,7 +370,7 @@ fn does_not_build(dice: &mut Dice, fault: &'static str) -> Situation {
     )
 }
 
-fn comments_only(dice: &mut Dice, fault: &'static str) -> Situation {
+fn comments_only(dice: &mut Random, fault: &'static str) -> Situation {
     let text = "int width = 1;\n";
     let mut scene = Scene::new(&cast(dice, fault), &[("kernel.cu", text)]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
@@ -396,8 +379,8 @@ fn comments_only(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done("comments only".to_owned(), &pin, &[("notes", Truth::Is("redundant"))])
 }
 
-fn hangs(dice: &mut Dice, _: &'static str) -> Situation {
-    let is_mended = dice.roll(2) == 0;
+fn hangs(dice: &mut Random, _: &'static str) -> Situation {
+    let is_mended = dice.below(2) == 0;
     let mut scene = Scene::new(&[("a", "good"), ("hero", "hang")], &[]);
     scene.tests = test_table("check", "2s");
     let pin = scene.commit(&[(if is_mended { "mends/hero" } else { "elsewhere" }, "good\n")]);
@@ -406,7 +389,7 @@ fn hangs(dice: &mut Dice, _: &'static str) -> Situation {
     scene.done(format!("hangs, {truth}"), &pin, &[("fix", Truth::Is(truth))])
 }
 
-fn planted_by_a_patch(dice: &mut Dice, fault: &'static str) -> Situation {
+fn planted_by_a_patch(dice: &mut Random, fault: &'static str) -> Situation {
     // Upstream never had the fault; the witness is a patch that brings it. The overlay guards against it.
     let mut scene = Scene::new(&cast(dice, "good"), &[]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
@@ -419,7 +402,7 @@ fn planted_by_a_patch(dice: &mut Dice, fault: &'static str) -> Situation {
     scene.done(format!("{fault}, planted by a patch"), &pin, &[("guard", Truth::Is("droppable"))])
 }
 
-fn loud_becomes_silent(dice: &mut Dice, _: &'static str) -> Situation {
+fn loud_becomes_silent(dice: &mut Random, _: &'static str) -> Situation {
     let loud = dice.pick(&["crash", "refused", "abort", "exit"]);
     let mut scene = Scene::new(&[("hero", loud), ("second", "wrong")], &[]);
     let pin = scene.commit(&[("elsewhere", "more\n")]);
@@ -429,7 +412,7 @@ fn loud_becomes_silent(dice: &mut Dice, _: &'static str) -> Situation {
     scene.done(format!("mends one case and silences a {loud}"), &pin, &[("fix", Truth::Is("needed"))])
 }
 
-type Story = fn(&mut Dice, &'static str) -> Situation;
+type Story = fn(&mut Random, &'static str) -> Situation;
 
 /// The stories, each with how often it is told.
 const STORIES: [(Story, usize); 23] = [
@@ -514,7 +497,7 @@ fn verdicts_are_what_was_planted() {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(story) = stories.get(index) else { break };
-                    let mut dice = Dice(seed << 32 | index as u64);
+                    let mut dice = Random::new(seed << 32 | index as u64);
                     let situation = story(&mut dice, FAULTS[index % FAULTS.len()]);
                     let run = situation.project.run(&["prove", "--json"]);
                     assert!([0, 1, 3, 4].contains(&run.code), "{}: {run:?}", situation.story);

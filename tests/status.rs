@@ -1,5 +1,7 @@
 //! `status`: what overlays are, on real histories.
 
+use std::collections::BTreeSet;
+
 use crate::support::{Project, Upstream};
 
 const V1: &str =
@@ -274,6 +276,55 @@ fn an_overlay_that_is_not_there_is_named_with_those_that_are() {
     project.write("overlays/up/src/kernel.cu", V1);
     let run = project.run(&["status", "nope"]).expect(2);
     assert_eq!(run.stderr, "error: there is no overlay `nope`\nhint: there are: ours\n");
+}
+
+#[test]
+fn a_profile_that_is_not_there_is_an_error_before_anything_is_shown() {
+    let (upstream, commits) = kernel();
+    let project = Project::on(&upstream, &commits[0], &files(&commits[0]));
+    project.write("overlays/up/src/kernel.cu", V1);
+    for format in [&[][..], &["--json"]] {
+        let run = project.run(&[format, &["--profile", "nope", "status"]].concat()).expect(2);
+        assert_eq!(run.stdout, "");
+        assert!(run.stderr.contains("has no profile `nope`"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_terminal_of_80_columns_shows_all_of_it() {
+    let (upstream, commits) = kernel();
+    let table = files(&commits[0]).replace(
+        "\"ours\"\nbase",
+        "\"a reason that takes more words than there is room for on one line of a terminal\"\nbase",
+    ) + "when = [\"extras\"]\ntests = [\"a-test-with-a-long-name\", \"another-test-with-a-long-name\"]\n";
+    let tests = ["a", "another"].map(|name| {
+        format!("\n[[test]]\nname = \"{name}-test-with-a-long-name\"\ntarget = \"t\"\ncommand = [\"t\"]\n")
+    });
+    let tables = format!("{table}{}\n[profile.p]\nfeatures = [\"extras\"]\n[profile.q]\n", tests.concat());
+    let project = Project::on(&upstream, &commits[2], &tables);
+    project.write("overlays/up/src/kernel.cu", V1);
+    let plain = project.run(&["status"]).expect(0).stdout;
+    let Some(shown) = project.on_terminal(80, &["status"]) else {
+        println!("skipped: there is no `script` to make a terminal");
+        return;
+    };
+    let words = |text: &str| {
+        text.split_whitespace().map(|word| word.trim_end_matches(':').to_owned()).collect::<BTreeSet<_>>()
+    };
+    assert!(plain.lines().any(|line| line.len() > 80));
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert_eq!(
+        words(&plain).difference(&words(&shown)).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "{shown}"
+    );
+    assert!(shown.contains("\n  tests: a-test-with-a-long-name, another-test-with-a-long-name\n"), "{shown}");
+    // And so does the help of each command.
+    for command in ["", "status", "apply", "restore", "verify", "diff", "build", "test", "prove"] {
+        let shown = project.on_terminal(80, &[command, "--help"]).unwrap();
+        assert!(shown.contains("Usage: overlaid"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
 }
 
 #[test]

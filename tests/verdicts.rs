@@ -359,7 +359,7 @@ fn key(quads: &[Quad]) -> [[u8; 4]; 2] {
 
 #[test]
 fn samples_of_three_cases_get_the_verdict_that_holds_in_every_way_they_may_be() {
-    let mut random = planted::Random::new(20);
+    let mut random = crate::support::random::Random::new(20);
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..4000 {
         // Passes are the rule, so that one odd result is not drowned by others.

@@ -27,6 +27,7 @@ fn findings(run: &Run) -> Vec<String> {
     assert_eq!(document["schema"], "overlaid.verify.v1");
     let rows = document["findings"].as_array().unwrap().iter().map(|finding| {
         let text = |key: &str| finding[key].as_str().unwrap_or("-").to_owned();
+        assert!(finding["hint"].is_string(), "says nothing of what to do: {finding}");
         format!("{} {} {} {}", text("severity"), text("code"), text("overlay"), text("path"))
     });
     rows.filter(|row| !row.contains("tree-absent")).collect()
@@ -234,6 +235,10 @@ fn reports_tests_and_documents_that_are_missing_are_found() {
     );
     project.write("docs/why.md", "");
     project.write("docs/upstream/ours.md", "");
+    // A project without a target is configured, too.
+    project.write("tests/t/check.sh", "");
+    project.write("manifests/up.toml", project.read("manifests/up.toml").replace("target = \"t\"\n", ""));
+    assert_eq!(verify(&project), ["error missing-test ours -"]);
     project.write("tests/t/CMakeLists.txt", "");
     assert!(verify(&project).is_empty());
 }
@@ -265,8 +270,86 @@ fn a_patch_that_does_not_fit_is_found() {
     project.run(&["apply"]).expect(0);
     assert!(verify(&project).is_empty());
     project.write("manifests/up.toml", project.read("manifests/up.toml").replacen(&first, &second, 1));
-    assert_eq!(verify(&project), ["error stale ours src/kernel.cu", "error does-not-fit - -"]);
+    assert_eq!(verify(&project), ["error stale ours src/kernel.cu"]);
     project.run(&["apply"]).expect(3);
+}
+
+#[test]
+fn a_patch_that_never_fitted_is_one_finding_and_says_so() {
+    let (upstream, [first, second]) = kernel();
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\npatch = \"ours.patch\"\n");
+    let project = Project::on(&upstream, &second, &table);
+    project
+        .write("overlays/up/ours.patch", "--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-read us\n+read\n");
+    assert_eq!(verify(&project), ["error does-not-fit ours docs/a.md"]);
+    let run = project.run(&["verify"]).expect(1);
+    assert!(run.stdout.contains("patch = \"ours.patch\"\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("hint: make `ours.patch` anew"), "{}", run.stdout);
+    assert_eq!(run.stdout.matches("docs/a.md").count(), 1, "{}", run.stdout);
+}
+
+#[test]
+fn what_follows_from_a_file_that_is_missing_or_unreadable_is_not_said() {
+    let (upstream, [first, _]) = kernel();
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\npatch = \"ours.patch\"\n");
+    let project = Project::on(&upstream, &first, &table);
+    assert_eq!(verify(&project), ["error missing-file - -"]);
+    project.write("overlays/up/ours.patch", "");
+    assert_eq!(verify(&project), ["error bad-patch - -"]);
+    let run = project.run(&["verify"]).expect(1);
+    let message = "`overlays/up/ours.patch` cannot be read as a patch: line 1: the patch is empty\n";
+    assert!(run.stdout.contains(message), "{}", run.stdout);
+    let table = format!("\n[[overlay]]\nname = \"ours\"\nbase = \"{first}\"\nfiles = [\"a.cu\"]\n");
+    let project = Project::on(&upstream, &first, &table);
+    assert_eq!(verify(&project), ["error glob-matches-nothing - -"]);
+}
+
+#[test]
+fn a_branch_that_upstream_does_not_have_is_found() {
+    let (upstream, [first, _]) = kernel();
+    for (branch, found) in [("main", false), ("mian", true)] {
+        let project = Project::on(&upstream, &first, &format!("branch = \"{branch}\"\n"));
+        let expected: &[&str] = if found { &["error branch-missing - -"] } else { &[] };
+        assert_eq!(verify(&project), expected);
+        let status = project.run(&["status"]).expect(0).stdout;
+        assert_eq!(status.contains("(mian, which upstream does not have)"), found, "{status}");
+    }
+    // A store without names cannot tell.
+    let bare = tempfile::tempdir().unwrap();
+    git(bare.path(), &["init", "-q", "--bare", "."]);
+    git(bare.path(), &["fetch", "-q", &upstream.path().display().to_string(), &first]);
+    let mut project = Project::on(&upstream, &first, "branch = \"mian\"\n");
+    project.set("OVERLAID_UPSTREAM_UP", bare.path());
+    assert!(verify(&project).is_empty());
+}
+
+#[test]
+fn what_is_wrong_in_the_tree_comes_with_the_command_that_puts_it_right() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    project.run(&["apply"]).expect(0);
+    let tree = project.tree();
+    write(&tree.join("src/kernel.cu"), V1);
+    write(&tree.join("extra.txt"), "extra\n");
+    write(&tree.join("docs/a.md"), "other\n");
+    let document = project.run(&["verify", "--json"]).expect(1).json();
+    let mut commands: Vec<String> = document["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["hint"].as_str().unwrap().rsplit_once(": ").unwrap().1.to_owned())
+        .collect();
+    commands.sort_by_key(|command| command.starts_with("overlaid"));
+    for command in commands {
+        let mut shell = crate::support::command("sh");
+        let bin = std::path::Path::new(env!("CARGO_BIN_EXE_overlaid")).parent().unwrap();
+        let paths = std::env::var_os("PATH").unwrap();
+        let path = std::env::join_paths(std::iter::once(bin.into()).chain(std::env::split_paths(&paths)));
+        shell.args(["-c", &command]).current_dir(project.path());
+        shell.env("PATH", path.unwrap()).env("XDG_CACHE_HOME", project.path().join("cache"));
+        assert!(shell.output().unwrap().status.success(), "{command}");
+    }
+    project.run(&["verify"]).expect(0);
 }
 
 #[test]

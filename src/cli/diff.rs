@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::escape::lines_for_terminal;
+use crate::escape::{for_terminal, lines_for_terminal};
 use crate::id::{CommitId, UpstreamPath};
 use crate::io::own_history::Revision;
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::lex::{self, Comparison, Delta};
-use crate::overlay::diff::render;
+use crate::overlay::diff::{Lines, Mark, Marked, What, mark, render};
 use crate::overlay::{At, Loaded, content_at, resolve};
-use crate::tree::{Changes, Content};
+use crate::provenance::needs_of;
+use crate::tree::{Changes, Content, Mode};
 
 use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 
@@ -20,12 +21,15 @@ use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 ///
 /// By default against the base, which is what the overlay was derived from: what it adds itself. With
 /// `--against pin`: what building with it changes now, undone upstream work included. With `--since REV`:
-/// what changed in the overlay itself since a revision of our own repository.
+/// what changed in the overlay itself since a revision of our own repository. An overlay that needs others is
+/// shown on top of them.
 ///
-/// Above each file stands whether code changes, or comments or white space only. Lines of which only a
-/// comment changes are dimmed. The output can be applied with `git apply`.
+/// Above each file stands how many lines of code change, and how many of comments and white space only. Hunks
+/// without code say so; in colour, lines without a change of code are dimmed. `git apply` takes the output for
+/// one overlay.
 ///
-/// Exit code 0: there is no difference in code. 1: there is. 4: that cannot be told for some file.
+/// Exit code 0: there is no difference in code. 1: there is. 3: an overlay does not fit on the commit. 4: for
+/// some file it cannot be told; comments are known in C, C++, CUDA, Metal, HIP, Python, CMake and TOML.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only these overlays
@@ -69,66 +73,131 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let mut answer = Answer::Yes;
     let mut known = BTreeSet::new();
     let mut documents = Vec::new();
+    let mut failures = Vec::new();
+    let mut shown = 0;
     for workspace in context.workspaces()? {
         let workspace = without_problems(workspace)?;
         known.extend(workspace.overlays.iter().map(|loaded| loaded.name().to_string()));
-        let wanted = |loaded: &&Loaded| {
-            args.overlays.is_empty() || args.overlays.iter().any(|name| name == loaded.name().as_str())
-        };
-        let loaded: Vec<&Loaded> = workspace.overlays.iter().filter(wanted).collect();
-        if loaded.is_empty() && args.since.is_none() {
+        let is_wanted = |name: &str| args.overlays.is_empty() || args.overlays.iter().any(|n| n == name);
+        let is_concerned = workspace.overlays.iter().any(|loaded| is_wanted(loaded.name().as_str()));
+        if !is_concerned && args.since.is_none() {
             continue;
         }
         let store = context.store(&workspace, ui)?;
-        let changes = match &args.since {
-            Some(revision) => changes_since(&workspace, revision, &store, &args.overlays)?,
-            None => changes_against(&workspace, &loaded, args.against, &store)?,
+        let differences = match &args.since {
+            Some(revision) => changes_since(&workspace, revision, &store)?,
+            None => changes_against(&workspace, &is_wanted, args.against, &store)?,
         };
-        for change in &changes {
-            answer = answer.max(show(change, args, ui, &mut documents));
+        known.extend(differences.iter().map(|(name, _)| name.clone()));
+        for (_, changes) in differences.into_iter().filter(|(name, _)| is_wanted(name)) {
+            match changes {
+                Ok(changes) => {
+                    shown += changes.len();
+                    for change in &changes {
+                        answer = answer.max(show(change, args, ui, &mut documents));
+                    }
+                }
+                Err(failure) => failures.push(failure),
+            }
         }
     }
-    if args.since.is_none()
-        && let Some(name) = args.overlays.iter().find(|name| !known.contains(*name))
-    {
+    if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
         return Err(Failure::unknown_overlay(name, &known));
     }
     if ui.is_json() {
         ui.document(&json!({ "schema": "overlaid.diff.v1", "files": documents }));
+    } else if let (0, true, Some(revision)) = (shown, failures.is_empty(), &args.since) {
+        ui.note(format_args!("nothing changed in the overlays since {}", for_terminal(revision)));
     }
-    Ok(answer)
+    // What could be shown was; the last one of those that could not decides the exit code.
+    let last = failures.pop();
+    for failure in &failures {
+        ui.failure(failure);
+    }
+    last.map_or(Ok(answer), Err)
 }
+
+/// An overlay's name with its changes, or why they cannot be told.
+type Difference = (String, Result<Vec<PathChange>, Failure>);
 
 fn changes_against(
     workspace: &Workspace,
-    overlays: &[&Loaded],
+    is_wanted: &dyn Fn(&str) -> bool,
     against: Against,
     store: &Store,
-) -> Result<Vec<PathChange>, Failure> {
+) -> Result<Vec<Difference>, Failure> {
     let pin = workspace.manifest.upstream.pin.value;
-    let mut changes = Vec::new();
-    for loaded in overlays {
+    let mut differences = Vec::new();
+    for loaded in workspace.overlays.iter().filter(|loaded| is_wanted(loaded.name().as_str())) {
+        let name = loaded.name().to_string();
         let commit = match (against, &loaded.overlay.base) {
             (Against::Pin, _) => pin,
             (Against::Base, Some(base)) => base.value,
             (Against::Base, None) => {
-                let message = format!("overlay `{}` has no `base` to compare with", loaded.name());
-                return Err(Failure::input(message).with_hint("compare with the pin: --against pin"));
+                let failure = Failure::input(format!("overlay `{name}` has no `base` to compare with"));
+                let hint = format!("compare with the pin: overlaid diff {name} --against pin");
+                differences.push((name, Err(failure.with_hint(hint))));
+                continue;
             }
         };
-        for (path, new) in alone(loaded, commit, store)? {
-            let old = content_at(store, commit, &path)?;
-            changes.push(PathChange { overlay: loaded.name().to_string(), path, old, new });
-        }
+        let changes = match Side::of(loaded, workspace, commit, store)? {
+            Ok(side) => {
+                let change = |(path, new): (&UpstreamPath, &Option<Content>)| {
+                    let old = side.below(path, store)?;
+                    let new = new.clone();
+                    Ok(PathChange { overlay: name.clone(), path: path.clone(), old, new })
+                };
+                side.own.iter().map(change).collect::<Result<Vec<_>, Failure>>()
+            }
+            Err(failure) => Err(failure),
+        };
+        differences.push((name, changes));
     }
-    Ok(changes)
+    Ok(differences)
 }
 
-/// What an overlay makes of a commit, without the others.
-fn alone(loaded: &Loaded, commit: CommitId, store: &Store) -> Result<Changes, Failure> {
-    let resolution = resolve(&[loaded], At::Pin(commit), store)?;
-    Failure::if_refused(&resolution)?;
-    Ok(resolution.changes)
+/// What an overlay makes of a commit, with those that it needs and no others.
+struct Side {
+    commit: CommitId,
+    own: Changes,
+    /// What those that it needs make of it.
+    needed: Changes,
+}
+
+impl Side {
+    /// The inner error: it does not fit.
+    fn of(
+        loaded: &Loaded,
+        workspace: &Workspace,
+        commit: CommitId,
+        store: &Store,
+    ) -> Result<Result<Self, Failure>, Failure> {
+        // Whole content stands alone.
+        let is_whole = loaded.overlay.kind.is_whole();
+        let needed = if is_whole { Vec::new() } else { needs_of(loaded, &workspace.overlays) };
+        let with: Vec<&Loaded> = needed.iter().copied().chain([loaded]).collect();
+        let mut resolution = resolve(&with, At::Pin(commit), store)?;
+        if let Err(failure) = Failure::if_refused(&resolution) {
+            return Ok(Err(failure));
+        }
+        let by = resolution.by;
+        resolution.changes.retain(|path, _| by.get(path).is_some_and(|by| by.contains(loaded.name())));
+        let needed = resolve(&needed, At::Pin(commit), store)?.changes;
+        Ok(Ok(Self { commit, own: resolution.changes, needed }))
+    }
+
+    /// What stands at a path without the overlay.
+    fn below(&self, path: &UpstreamPath, store: &Store) -> Result<Option<Content>, Failure> {
+        match self.needed.get(path) {
+            Some(content) => Ok(content.clone()),
+            None => Ok(content_at(store, self.commit, path)?),
+        }
+    }
+
+    /// What stands there with it.
+    fn with(&self, path: &UpstreamPath, store: &Store) -> Result<Option<Content>, Failure> {
+        self.own.get(path).cloned().map_or_else(|| self.below(path, store), Ok)
+    }
 }
 
 /// What changed in the overlays since a revision of our own repository: what they make of the pin now, against
@@ -140,47 +209,86 @@ pub fn changes_since(
     workspace: &Workspace,
     revision: &str,
     store: &Store,
-    names: &[String],
-) -> Result<Vec<PathChange>, Failure> {
+) -> Result<Vec<Difference>, Failure> {
     let then =
         Revision::open(&workspace.root, revision).map_err(|error| Failure::environment(error.to_string()))?;
     let before = Workspace::load_from(&then, &workspace.root, &workspace.manifest.file).map_err(|error| {
-        Failure::from(error).caused_by(format!("that is the manifest as it was at {revision}"))
+        Failure::from(error)
+            .caused_by(format!("that is the manifest as it was at {}", for_terminal(revision)))
     })?;
-    let pin = workspace.manifest.upstream.pin.value;
     let all: BTreeSet<&str> =
         before.overlays.iter().chain(&workspace.overlays).map(|loaded| loaded.name().as_str()).collect();
-    let mut changes = Vec::new();
+    let mut differences = Vec::new();
     for name in all {
-        if !names.is_empty() && !names.iter().any(|wanted| wanted == name) {
-            continue;
-        }
-        let side = |workspace: &Workspace| match workspace.overlay(name) {
-            Some(loaded) => alone(loaded, pin, store),
-            None => Ok(Changes::new()),
-        };
-        let (old, new) = (side(&before)?, side(workspace)?);
-        let paths: BTreeSet<&UpstreamPath> = old.keys().chain(new.keys()).collect();
-        for path in paths {
-            let content = |changes: &Changes| match changes.get(path) {
-                Some(content) => Ok(content.clone()),
-                None => content_at(store, pin, path),
-            };
-            let (old, new) = (content(&old)?, content(&new)?);
-            if old != new {
-                changes.push(PathChange { overlay: name.to_owned(), path: path.clone(), old, new });
+        let changes = match change_since(name, &before, workspace, store)? {
+            Ok(changes) => Ok(changes),
+            Err((failure, Time::Then)) => {
+                Err(failure.caused_by(format!("that is the overlay as it was at {}", for_terminal(revision))))
             }
-        }
+            Err((failure, Time::Now)) => Err(failure),
+        };
+        differences.push((name.to_owned(), changes));
     }
-    Ok(changes)
+    Ok(differences)
 }
 
-/// How far a change goes.
+/// Which of the two states of an overlay.
+enum Time {
+    Then,
+    Now,
+}
+
+/// The inner error: one of the two does not fit.
+fn change_since(
+    name: &str,
+    before: &Workspace,
+    now: &Workspace,
+    store: &Store,
+) -> Result<Result<Vec<PathChange>, (Failure, Time)>, Failure> {
+    let pin = now.manifest.upstream.pin.value;
+    let side = |workspace: &Workspace| match workspace.overlay(name) {
+        Some(loaded) => Side::of(loaded, workspace, pin, store).map(Some),
+        None => Ok(None),
+    };
+    let old = match side(before)?.transpose() {
+        Ok(old) => old,
+        Err(failure) => return Ok(Err((failure, Time::Then))),
+    };
+    let new = match side(now)?.transpose() {
+        Ok(new) => new,
+        Err(failure) => return Ok(Err((failure, Time::Now))),
+    };
+    let paths: BTreeSet<&UpstreamPath> =
+        [&old, &new].into_iter().flatten().flat_map(|s| s.own.keys()).collect();
+    let mut changes = Vec::new();
+    for path in paths {
+        // Where the overlay is not there, what stands below it on the other side does.
+        let content = |this: &Option<Side>, other: &Option<Side>| match (this, other) {
+            (Some(this), _) => this.with(path, store),
+            (None, Some(other)) => other.below(path, store),
+            (None, None) => Ok(None),
+        };
+        let (before, after) = (content(&old, &new)?, content(&new, &old)?);
+        if before != after {
+            changes.push(PathChange {
+                overlay: name.to_owned(),
+                path: path.clone(),
+                old: before,
+                new: after,
+            });
+        }
+    }
+    Ok(Ok(changes))
+}
+
+/// How far a change goes. The target of a link is code, whatever it is named.
 #[must_use]
 pub fn compare(change: &PathChange) -> Comparison {
     match (&change.old, &change.new) {
-        (Some(old), Some(new)) if old.mode == new.mode => lex::compare(&change.path, &old.bytes, &new.bytes),
-        (None, None) => Comparison::Known(Delta::Identical),
+        (old, new) if old == new => Comparison::Known(Delta::Identical),
+        (Some(old), Some(new)) if old.mode == new.mode && old.mode != Mode::Symlink => {
+            lex::compare(&change.path, &old.bytes, &new.bytes)
+        }
         _ => Comparison::Known(Delta::Code),
     }
 }
@@ -188,122 +296,69 @@ pub fn compare(change: &PathChange) -> Comparison {
 fn show(change: &PathChange, args: &Args, ui: &mut Ui, documents: &mut Vec<Value>) -> Answer {
     let (old, new) = (change.old.as_ref(), change.new.as_ref());
     let diff = render(old.map(|content| (&change.path, content)), new.map(|content| (&change.path, content)));
-    let (word, answer) = match compare(change) {
-        Comparison::Known(delta @ Delta::Code) => (delta.as_str().to_owned(), Answer::No),
-        Comparison::Known(delta) => (delta.as_str().to_owned(), Answer::Yes),
-        Comparison::Unknown(why) => (format!("unknown ({why})"), Answer::Unknown),
+    let bytes = |side: Option<&Content>| side.map_or_else(Vec::new, |content| content.bytes.to_vec());
+    let marked = mark(&change.path, &bytes(old), &bytes(new), &diff);
+    let (code, comments) = (marked.count(What::Code), marked.count(What::Comments));
+    let (word, why, answer) = match compare(change) {
+        Comparison::Known(delta @ Delta::Code) => (delta.as_str(), None, Answer::No),
+        Comparison::Known(delta) => (delta.as_str(), None, Answer::Yes),
+        Comparison::Unknown(why) => ("unknown", Some(why.to_string()), Answer::Unknown),
     };
     if ui.is_json() {
+        let lines = |lines: Lines| json!({ "added": lines.added, "removed": lines.removed });
         documents.push(json!({
             "overlay": change.overlay,
             "path": change.path,
             "delta": word,
+            "why": why,
+            "code": lines(code),
+            "comments": lines(comments),
             "diff": String::from_utf8_lossy(&diff),
         }));
         return answer;
     }
-    let shown_path = lines_for_terminal(change.path.as_bytes()).replace('\n', "\\n");
-    ui.line(Tone::Strong.paint(format_args!("# {}: {shown_path}: {word}", change.overlay)));
-    if !args.stat && !diff.is_empty() {
-        let comments = CommentLines::of(change);
-        if ui.shows_colour() {
-            ui.line(paint(&diff, &comments).trim_end_matches('\n'));
-        } else {
-            ui.bytes(&diff);
-        }
+    let shown_path = for_terminal(change.path.as_bytes());
+    let mut summary = format!("# {}: {shown_path}: {word}", change.overlay);
+    let counted = |lines: Lines| match lines {
+        Lines { added: 0, removed: 0 } => String::new(),
+        Lines { added, removed } => format!(" +{added} -{removed}"),
+    };
+    match (word == "code", why) {
+        (true, _) if comments == Lines::default() => summary.push_str(&counted(code)),
+        (true, _) => summary.push_str(&format!("{}, comments{}", counted(code), counted(comments))),
+        (false, Some(why)) => summary.push_str(&format!("{} ({why})", counted(code))),
+        (false, None) => summary.push_str(&counted(comments)),
+    }
+    ui.line(Tone::Strong.paint(summary));
+    if !args.stat {
+        print(&marked, ui);
     }
     answer
 }
 
-/// The lines, by number from 1, that have nothing but comments and white space.
-struct CommentLines {
-    old: BTreeSet<usize>,
-    new: BTreeSet<usize>,
-}
-
-impl CommentLines {
-    fn of(change: &PathChange) -> Self {
-        let lines = |content: &Option<Content>| match content {
-            Some(content) => comment_lines(&change.path, &content.bytes),
-            None => BTreeSet::new(),
-        };
-        Self { old: lines(&change.old), new: lines(&change.new) }
-    }
-}
-
-fn comment_lines(path: &UpstreamPath, source: &[u8]) -> BTreeSet<usize> {
-    let spans = lex::Language::of_path(path).and_then(|language| lex::comment_spans(language, source).ok());
-    let Some(spans) = spans else {
-        return BTreeSet::new();
-    };
-    let mut in_comment = vec![false; source.len()];
-    for span in spans {
-        in_comment[span].fill(true);
-    }
-    let mut lines = BTreeSet::new();
-    let mut start = 0;
-    for (index, line) in source.split_inclusive(|&b| b == b'\n').enumerate() {
-        let of_comment = &in_comment[start..start + line.len()];
-        let only_comments =
-            line.iter().zip(of_comment).all(|(byte, in_comment)| *in_comment || byte.is_ascii_whitespace());
-        if only_comments {
-            lines.insert(index + 1);
+/// Prints a diff. A terminal gets no control characters of others; a file gets all bytes as they are.
+fn print(marked: &Marked, ui: &mut Ui) {
+    let (is_safe, in_colour) = (ui.is_terminal() || ui.shows_colour(), ui.shows_colour());
+    let mut text = Vec::new();
+    for (mark, line) in &marked.lines {
+        let end = if line.ends_with(b"\n") { "\n" } else { "" };
+        let line = &line[..line.len() - end.len()];
+        let mut line = if is_safe { lines_for_terminal(line).into_bytes() } else { line.to_vec() };
+        if *mark == (Mark::Hunk { comments_only: true }) {
+            line.extend_from_slice(b" comments only");
         }
-        start += line.len();
-    }
-    lines
-}
-
-fn paint(diff: &[u8], comments: &CommentLines) -> String {
-    let mut painted = String::new();
-    let (mut old, mut new) = (0, 0);
-    for line in diff.split_inclusive(|&b| b == b'\n') {
-        let text = lines_for_terminal(line);
-        let text = text.trim_end_matches('\n');
-        let (tone, is_comment) = match line.first() {
-            Some(b'@') => {
-                (old, new) = hunk_start(line).unwrap_or((0, 0));
-                painted.push_str(&Tone::Strong.paint(text));
-                painted.push('\n');
-                continue;
-            }
-            // Before the first hunk, `---` and `+++` are names.
-            Some(b'+') if new > 0 => {
-                new += 1;
-                (Tone::Good, comments.new.contains(&(new - 1)))
-            }
-            Some(b'-') if old > 0 => {
-                old += 1;
-                (Tone::Bad, comments.old.contains(&(old - 1)))
-            }
-            Some(b' ') => {
-                (old, new) = (old + 1, new + 1);
-                painted.push_str(text);
-                painted.push('\n');
-                continue;
-            }
-            _ => {
-                (old, new) = if line.starts_with(b"diff ") { (0, 0) } else { (old, new) };
-                painted.push_str(text);
-                painted.push('\n');
-                continue;
-            }
+        let tone = match mark {
+            Mark::Hunk { .. } => Some(Tone::Strong),
+            Mark::Added(What::Comments) | Mark::Removed(What::Comments) => Some(Tone::Dim),
+            Mark::Added(What::Code) => Some(Tone::Good),
+            Mark::Removed(What::Code) => Some(Tone::Bad),
+            Mark::Head | Mark::Context => None,
         };
-        painted.push_str(&if is_comment { Tone::Dim.paint(text) } else { tone.paint(text) });
-        painted.push('\n');
+        match tone.filter(|_| in_colour) {
+            Some(tone) => text.extend_from_slice(tone.paint(String::from_utf8_lossy(&line)).as_bytes()),
+            None => text.extend_from_slice(&line),
+        }
+        text.extend_from_slice(end.as_bytes());
     }
-    painted
-}
-
-/// The first lines of a hunk, old and new. A side with no lines starts one further down.
-fn hunk_start(header: &[u8]) -> Option<(usize, usize)> {
-    let text = std::str::from_utf8(header).ok()?;
-    let mut ranges = text.split(' ').skip(1);
-    let mut start = || -> Option<usize> {
-        let range = ranges.next()?.get(1..)?;
-        let (start, lines) = range.split_once(',').unwrap_or((range, "1"));
-        let start: usize = start.parse().ok()?;
-        Some(if lines == "0" { start + 1 } else { start })
-    };
-    Some((start()?, start()?))
+    ui.bytes(&text);
 }

@@ -16,6 +16,7 @@ mod ui;
 mod unchanged;
 mod verify;
 mod wanted;
+mod wrap;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

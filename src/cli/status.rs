@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
-use crate::id::CommitId;
+use crate::id::{CommitId, Name};
 use crate::io::lab::records::now;
 use crate::io::store::Store;
 use crate::io::verdicts::{self, Verdicts};
 use crate::io::workspace::Workspace;
 use crate::lex::Delta;
+use crate::manifest::Profile;
 use crate::overlay::{At, Loaded, fingerprint, resolve};
 use crate::provenance::{OverlayReport, PathReport, State, inspect, pull_request_number};
 use crate::upstream::Commit;
@@ -20,18 +21,25 @@ use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 
 /// Show what each overlay is, measured against the upstream's history
 ///
-/// A row for each overlay: its state, what it changes, how many upstream commits it undoes, and its tests.
-/// Below it, why it has that state. The states, worst first:
+/// A row for each overlay: its state, what it changes, how many upstream commits
+/// it undoes, and its tests. Below it, why it has that state. The states, worst
+/// first:
 ///
-/// unknown: not enough is there to tell. renamed, gone: the path was at the base and is not at the pin.
-/// redundant: it does what upstream does at the pin, comments aside. collides: it was new, and upstream has
-/// such a path by now. new: upstream still has not. rollback: it takes upstream back to an older content.
-/// backport: it is what upstream has after the pin. absorbed: upstream has all that it adds.
-/// stale-conflict: upstream moved and the change does not fit. stale-clean: upstream moved and it still fits.
-/// fresh: upstream did not move.
+///   unknown         not enough is there to tell
+///   renamed, gone   the path was at the base and is not at the pin
+///   redundant       it does what upstream does at the pin, comments aside
+///   collides        it was new, and upstream has such a path by now
+///   new             upstream still has no such path
+///   rollback        it takes upstream back to an older content
+///   backport        it is what upstream has after the pin
+///   absorbed        upstream has all that it adds
+///   stale-conflict  upstream moved, and the change does not fit
+///   stale-clean     upstream moved, and the change still fits
+///   fresh           upstream did not move
 ///
 /// Reads upstream from git objects only, runs nothing of it, and changes nothing.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     /// Only these overlays
     #[arg(value_name = "OVERLAY")]
@@ -56,6 +64,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let several = workspaces.len() > 1;
     for workspace in workspaces {
         let workspace = without_problems(workspace)?;
+        // A wrong profile is an error before anything is shown.
+        let profile = context.profile_if_any(&workspace)?;
+        let features = context.features(&workspace, profile)?;
         known.extend(workspace.overlays.iter().map(|loaded| loaded.name().to_string()));
         let loaded: Vec<&Loaded> = workspace
             .overlays
@@ -81,7 +92,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         if ui.is_json() {
             documents.push(to_json(&workspace, &loaded, &reports));
         } else {
-            print(&workspace, context, &loaded, &reports, ui)?;
+            let on = On { profile, features, is_chosen: profile.is_some() || !context.features.is_empty() };
+            print(&workspace, &on, &loaded, &reports, branch_is_missing(&workspace, &store), ui);
         }
     }
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
@@ -120,15 +132,63 @@ fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> 
     Ok(Answer::Yes)
 }
 
+/// Whether the manifest names a branch that the upstream does not have. False where it cannot be told.
+#[must_use]
+pub fn branch_is_missing(workspace: &Workspace, store: &Store) -> bool {
+    let branch = workspace.manifest.upstream.branch.as_ref();
+    branch.is_some_and(|branch| {
+        !store.branches().is_empty() && store.resolve(&branch.value).is_ok_and(|found| found.is_none())
+    })
+}
+
+/// What is shown of an overlay.
+struct Row<'a> {
+    report: &'a OverlayReport,
+    verdict: String,
+    tests: String,
+    activity: String,
+}
+
+impl Row<'_> {
+    fn narrow(&self) -> Vec<TableCell> {
+        let undoes = self.report.undoes().len();
+        vec![
+            self.report.name.to_string().into(),
+            tone(self.report.state).cell(self.report.state.as_str()),
+            describe_change(self.report).into(),
+            if undoes == 0 { "".into() } else { Tone::Bad.cell(undoes.to_string()) },
+            // Without where and when.
+            self.verdict.split(' ').next().unwrap_or_default().into(),
+        ]
+    }
+
+    fn wide(&self) -> Vec<TableCell> {
+        let mut cells = self.narrow();
+        cells.truncate(4);
+        cells.extend([&self.tests, &self.verdict, &self.activity].map(|text| text.clone().into()));
+        cells
+    }
+}
+
+/// The profile and features under which the rows are shown.
+struct On<'a> {
+    profile: Option<&'a Profile>,
+    features: BTreeSet<Name>,
+    is_chosen: bool,
+}
+
 fn print(
     workspace: &Workspace,
-    context: &Context,
+    on: &On<'_>,
     loaded: &[&Loaded],
     reports: &[OverlayReport],
+    no_branch: bool,
     ui: &mut Ui,
-) -> Result<(), Failure> {
+) {
     let upstream = &workspace.manifest.upstream;
-    let branch = upstream.branch.as_ref().map(|branch| format!(" ({})", for_terminal(&branch.value)));
+    let missing = if no_branch { ", which upstream does not have" } else { "" };
+    let branch =
+        upstream.branch.as_ref().map(|branch| format!(" ({}{missing})", for_terminal(&branch.value)));
     ui.line(format_args!(
         "{} at {}{}",
         Tone::Strong.paint(&upstream.name.value),
@@ -137,37 +197,39 @@ fn print(
     ));
     if loaded.is_empty() {
         ui.line("no overlays");
-        return Ok(());
+        return;
     }
-    let profile = context.profile_if_any(workspace)?;
-    let features = context.features(workspace, profile)?;
     let docs = workspace.root.join(workspace.manifest.docs_folder());
     let verdicts = verdicts::load(&verdicts::file(&docs, upstream.name.as_str()));
-    let rows: Vec<Vec<TableCell>> = loaded
+    let rows: Vec<Row> = loaded
         .iter()
         .zip(reports)
-        .map(|(loaded, report)| {
-            let tests: Vec<&str> = loaded.overlay.tests.iter().map(|test| test.as_str()).collect();
-            let undoes = report.undoes().len();
-            vec![
-                report.name.to_string().into(),
-                tone(report.state).cell(report.state.as_str()),
-                describe_change(report).into(),
-                if undoes == 0 { "".into() } else { Tone::Bad.cell(undoes.to_string()) },
-                tests.join(", ").into(),
-                describe_verdict(&verdicts, report, profile.map(|p| p.name.as_str()), upstream.pin.value)
-                    .into(),
-                describe_activity(loaded, &features, profile.is_some() || !context.features.is_empty())
-                    .into(),
-            ]
+        .map(|(loaded, report)| Row {
+            report,
+            verdict: describe_verdict(
+                &verdicts,
+                report,
+                on.profile.map(|p| p.name.as_str()),
+                upstream.pin.value,
+            ),
+            tests: loaded.overlay.tests.iter().map(|test| test.as_str()).collect::<Vec<_>>().join(", "),
+            activity: describe_activity(loaded, &on.features, on.is_chosen),
         })
         .collect();
-    ui.line(table::render(&["overlay", "state", "changes", "undoes", "tests", "last verdict", ""], &rows));
-    for (loaded, report) in loaded.iter().zip(reports) {
-        explain(loaded, report, ui);
+    let wide: Vec<Vec<TableCell>> = rows.iter().map(Row::wide).collect();
+    let wide = table::render(&["overlay", "state", "changes", "undoes", "tests", "last verdict", ""], &wide);
+    // What does not fit into the table of a narrow terminal stands below it.
+    let is_narrow = ui.line_width().is_some_and(|width| table::width_of(&wide) > width);
+    if is_narrow {
+        let narrow: Vec<Vec<TableCell>> = rows.iter().map(Row::narrow).collect();
+        ui.line(table::render(&["overlay", "state", "changes", "undoes", "last verdict"], &narrow));
+    } else {
+        ui.line(wide);
+    }
+    for (loaded, row) in loaded.iter().zip(&rows) {
+        explain(loaded, row, is_narrow, ui);
     }
     ui.line(summary(reports));
-    Ok(())
 }
 
 fn tone(state: State) -> Tone {
@@ -224,7 +286,7 @@ fn describe_age(seconds: i64) -> String {
     }
 }
 
-fn describe_activity(loaded: &Loaded, features: &BTreeSet<crate::id::Name>, chosen: bool) -> String {
+fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chosen: bool) -> String {
     if !loaded.overlay.active {
         return "stands back".to_owned();
     }
@@ -240,35 +302,41 @@ fn describe_activity(loaded: &Loaded, features: &BTreeSet<crate::id::Name>, chos
     }
 }
 
-fn explain(loaded: &Loaded, report: &OverlayReport, ui: &mut Ui) {
-    let heading = Tone::Strong.paint(&report.name);
+fn explain(loaded: &Loaded, row: &Row<'_>, is_narrow: bool, ui: &mut Ui) {
+    let report = row.report;
     match &loaded.overlay.reason {
         Some(reason) => {
             let words: Vec<&str> = reason.value.split_whitespace().collect();
-            ui.line(format_args!("{heading}: {}", for_terminal(words.join(" "))));
+            let reason = format!(": {}", for_terminal(words.join(" ")));
+            ui.text(0, Some((Tone::Strong, report.name.as_str())), &reason);
         }
-        None => ui.line(heading),
+        None => ui.line(Tone::Strong.paint(&report.name)),
+    }
+    let below = [("tests: ", &row.tests), ("last verdict: ", &row.verdict), ("", &row.activity)];
+    for (what, text) in below.into_iter().filter(|(_, text)| is_narrow && !text.is_empty()) {
+        ui.text(2, None, &format!("{what}{}", for_terminal(text)));
     }
     if let Some(why) = &report.why {
-        ui.line(format_args!("  {}: {}", report.state, for_terminal(why)));
+        ui.text(2, None, &format!("{}: {}", report.state, for_terminal(why)));
     }
     for path in &report.paths {
         let lines = path
             .against_pin
             .map_or_else(String::new, |(added, removed)| format!(" (+{added} -{removed} against the pin)"));
-        ui.line(format_args!("  {}{lines}", for_terminal(path.path.as_bytes())));
-        ui.line(format_args!("    {}: {}", tone(path.state).paint(path.state), for_terminal(&path.why)));
+        ui.text(2, None, &format!("{}{lines}", for_terminal(path.path.as_bytes())));
+        let why = format!(": {}", for_terminal(&path.why));
+        ui.text(4, Some((tone(path.state), path.state.as_str())), &why);
         if let Some(by) = &path.by {
-            ui.line(format_args!("    by {}", describe_commit(by)));
+            ui.text(4, None, &format!("by {}", describe_commit(by)));
         }
         for commit in &path.undoes {
-            ui.line(format_args!("    {} {}", Tone::Bad.paint("undoes"), describe_commit(commit)));
+            ui.text(4, Some((Tone::Bad, "undoes")), &format!(" {}", describe_commit(commit)));
         }
         for commit in &path.included {
-            ui.line(format_args!("    has {}", describe_commit(commit)));
+            ui.text(4, None, &format!("has {}", describe_commit(commit)));
         }
         for note in &path.notes {
-            ui.line(format_args!("    note: {}", for_terminal(note.to_string())));
+            ui.text(4, None, &format!("note: {}", for_terminal(note.to_string())));
         }
     }
 }

@@ -50,6 +50,13 @@ pub fn render(heading: &[&str], rows: &[Vec<TableCell>]) -> String {
     table
 }
 
+/// The width of the widest row of a rendered table.
+#[must_use]
+pub fn width_of(table: &str) -> usize {
+    let plain = anstream::adapter::strip_str(table).to_string();
+    plain.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
 fn width(cell: &TableCell) -> usize {
     cell.text.chars().count()
 }

@@ -76,10 +76,33 @@ impl Ui {
         anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
     }
 
+    /// Whether a person looks at the result, and not a file or a program.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        std::io::stdout().is_terminal()
+    }
+
     /// How many columns a table can use.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// How wide a line may be; `None` if no person looks at the result.
+    #[must_use]
+    pub fn line_width(&self) -> Option<usize> {
+        self.is_terminal().then_some(self.width)
+    }
+
+    /// A line of the result, broken at spaces on a terminal: a lead of this tone, and a text below which the rest of
+    /// the lines stand a bit further in.
+    pub fn text(&mut self, indent: usize, lead: Option<(Tone, &str)>, text: &str) {
+        let (lead, width) = match lead {
+            Some((tone, lead)) => (tone.paint(lead), lead.chars().count()),
+            None => (String::new(), 0),
+        };
+        let lead = format!("{}{lead}", " ".repeat(indent));
+        self.line(super::wrap::wrap(&lead, indent + width, text, indent + 4, self.line_width()));
     }
 
     /// A line of the result.

@@ -17,11 +17,11 @@ use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
 use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
 use crate::tree::Content;
-use crate::verify::tree::{self as tree_check, Attestation, TreeDifference};
+use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
 use crate::verify::{Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states};
 
 use super::diff::{changes_since, compare};
-use super::status::inspect_all;
+use super::status::{branch_is_missing, inspect_all};
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
 
@@ -135,12 +135,21 @@ impl Checked<'_> {
             let text = self.own_text(&place.file.value)?;
             findings.extend(also_pinned::check(manifest, place, text.as_ref()));
         }
-        findings.extend(self.check_tree(args, ui)?);
+        if branch_is_missing(workspace, self.store) {
+            findings.extend(states::missing_branch(manifest, &self.store.branches()));
+        }
+        // Overlays that were said not to fit need not be said again for the tree.
+        let said: BTreeSet<&Name> =
+            reports.iter().filter(|report| states::says_misfit(report)).map(|report| &report.name).collect();
+        findings.extend(self.check_tree(args, &said, ui)?);
         if let (Some(since), Some(expected)) = (&args.since, args.expect) {
-            for change in changes_since(workspace, since, self.store, &[])? {
-                if let Ok(name) = Name::parse(&change.overlay) {
-                    let found = compare(&change);
-                    findings.extend(claim::check_change(&name, &change.path, since, expected, &found));
+            for (name, changes) in changes_since(workspace, since, self.store)? {
+                let Ok(name) = Name::parse(&name) else { continue };
+                match changes {
+                    Ok(changes) => findings.extend(changes.iter().filter_map(|change| {
+                        claim::check_change(&name, &change.path, since, expected, &compare(change))
+                    })),
+                    Err(failure) => findings.push(claim::unknown_change(&name, since, &failure.message)),
                 }
             }
         }
@@ -245,7 +254,7 @@ impl Checked<'_> {
 
 /// The tree on disk.
 impl Checked<'_> {
-    fn check_tree(&self, args: &Args, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
+    fn check_tree(&self, args: &Args, said: &BTreeSet<&Name>, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
         let dir = match &args.tree {
             Some(dir) => dir.clone(),
             None => self.context.tree(self.workspace)?,
@@ -256,10 +265,25 @@ impl Checked<'_> {
         }
         let mut wanted_trees = Vec::new();
         for features in self.feature_sets()? {
+            let is_said = |loaded: &Loaded| {
+                !loaded.overlay.kind.is_whole()
+                    && said.contains(loaded.name())
+                    && loaded.overlay.is_on(&features)
+            };
             match wanted(self.workspace, &features, self.store) {
                 Ok(wanted) => wanted_trees.push(wanted),
+                Err(failure)
+                    if failure.kind == FailureKind::NeedsPerson
+                        && self.workspace.overlays.iter().any(is_said) =>
+                {
+                    return Ok(Vec::new());
+                }
                 Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
-                    return Ok(vec![Finding::error("does-not-fit", failure.message)]);
+                    let finding = Finding::error("does-not-fit", failure.message);
+                    return Ok(vec![match failure.hint {
+                        Some(hint) => finding.hint(hint),
+                        None => finding,
+                    }]);
                 }
                 Err(failure) => return Err(failure),
             }
@@ -270,7 +294,8 @@ impl Checked<'_> {
             return Ok(vec![Finding::new(severity, "tree-absent", message).hint("make it: overlaid apply")]);
         }
         ui.progress(format!("reading {}", dir.display()));
-        let findings = compare_tree(&dir, &wanted_trees);
+        let place = TreePlace { dir: &dir, is_adopted: args.tree.is_some() };
+        let findings = compare_tree(&place, &wanted_trees);
         ui.end_progress();
         let mut findings = findings?;
         findings.extend(check_attestation(&dir, &wanted_trees)?);
@@ -308,12 +333,15 @@ fn check_attestation(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Resul
 }
 
 /// The differences to the tree that is the nearest.
-fn compare_tree(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Result<Vec<Finding>, Failure> {
+fn compare_tree(
+    place: &TreePlace<'_>,
+    wanted_trees: &[(Wanted, Resolution)],
+) -> Result<Vec<Finding>, Failure> {
     let mut best: Option<Vec<Finding>> = None;
     for (wanted, resolution) in wanted_trees {
-        let differences = tree::compare(dir, wanted).map_err(Failure::from)?;
+        let differences = tree::compare(place.dir, wanted).map_err(Failure::from)?;
         let findings: Vec<Finding> =
-            differences.iter().map(|difference| describe_difference(difference, resolution)).collect();
+            differences.iter().map(|difference| describe_difference(difference, place, resolution)).collect();
         if findings.is_empty() {
             return Ok(findings);
         }
@@ -324,7 +352,11 @@ fn compare_tree(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Result<Vec
     Ok(best.unwrap_or_default())
 }
 
-fn describe_difference(difference: &tree::Difference, resolution: &Resolution) -> Finding {
+fn describe_difference(
+    difference: &tree::Difference,
+    place: &TreePlace<'_>,
+    resolution: &Resolution,
+) -> Finding {
     let kind = match difference.kind {
         tree::Kind::Missing => TreeDifference::Missing,
         tree::Kind::Extra => TreeDifference::Extra,
@@ -332,7 +364,7 @@ fn describe_difference(difference: &tree::Difference, resolution: &Resolution) -
         tree::Kind::Mode { .. } => TreeDifference::Mode,
         tree::Kind::Type { .. } => TreeDifference::Type,
     };
-    tree_check::check(difference.path.as_ref(), kind, &resolution.by)
+    tree_check::check(difference.path.as_ref(), kind, place, &resolution.by)
 }
 
 fn matches_a_file(disk: &Disk, glob: &str) -> Result<bool, Failure> {

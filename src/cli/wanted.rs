@@ -7,9 +7,11 @@ use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::overlay::{At, Loaded, Resolution, fingerprint, resolve};
 use crate::plan::Wanted;
+use crate::provenance::State;
 use crate::upstream::Upstream;
 
 use super::Failure;
+use super::status::inspect_all;
 
 /// The pin with all overlays that are on, and what else came out of putting them there.
 ///
@@ -26,7 +28,21 @@ pub fn wanted(
         workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
     check_needs(&on)?;
     let mut resolution = resolve(&on, At::Pin(pin), store)?;
-    Failure::if_refused(&resolution)?;
+    Failure::if_refused(&resolution).map_err(|failure| {
+        let refused = |loaded: &&Loaded| {
+            resolution.refused.first().is_some_and(|refusal| refusal.overlay == *loaded.name())
+        };
+        let refused: Vec<&Loaded> = on.iter().copied().filter(refused).collect();
+        let reports = inspect_all(workspace, &refused, store);
+        match reports.first().filter(|report| report.state == State::Absorbed) {
+            Some(report) => failure.with_hint(format!(
+                "upstream has all of `{}` by now: the overlay can go. Remove its table from {}",
+                report.name,
+                workspace.manifest.file.display()
+            )),
+            None => failure,
+        }
+    })?;
     let changes = std::mem::take(&mut resolution.changes);
     let wanted = Wanted {
         upstream: upstream.name.value.clone(),

@@ -5,6 +5,7 @@ pub mod cmake;
 pub mod hashes;
 pub mod lab;
 pub mod loaded;
+pub mod machine;
 pub mod ninja;
 #[cfg(feature = "git")]
 pub mod own_files;

@@ -62,11 +62,17 @@ impl Revision {
         let store = Store::at(top).map_err(RevisionError::Unreadable)?;
         let resolve =
             |name: &str| store.resolve(name).map_err(|error| RevisionError::Unreadable(error.to_string()));
+        let unknown = || RevisionError::Unknown(revision.to_owned());
+        let (name, steps) = first_parents(revision).ok_or_else(unknown)?;
         // A branch of our own comes before what its remote has.
-        let commit = match resolve(&format!("refs/heads/{revision}"))? {
+        let mut commit = match resolve(&format!("refs/heads/{name}"))? {
             Some(commit) => commit,
-            None => resolve(revision)?.ok_or_else(|| RevisionError::Unknown(revision.to_owned()))?,
+            None => resolve(name)?.ok_or_else(unknown)?,
         };
+        for _ in 0..steps {
+            let parents = store.commit(commit).map_err(RevisionError::Upstream)?.parents;
+            commit = *parents.first().ok_or_else(unknown)?;
+        }
         let listing = store.listing(commit).map_err(RevisionError::Upstream)?;
         let prefix = absolute.strip_prefix(top).map(Path::to_owned).unwrap_or_default();
         Ok(Self { store, commit, prefix, listing })
@@ -77,6 +83,24 @@ impl Revision {
     pub fn commit(&self) -> CommitId {
         self.commit
     }
+}
+
+/// A name with how many first parents to go back from it: `main~2`, `HEAD^`; `None` for another `~` or `^`.
+fn first_parents(revision: &str) -> Option<(&str, usize)> {
+    let end = revision.find(['~', '^']).unwrap_or(revision.len());
+    let (name, mut rest) = revision.split_at(end);
+    let mut steps = 0_usize;
+    while let Some(sign) = rest.chars().next() {
+        let digits = rest[1..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| at + 1);
+        let count = if digits == 1 { 1 } else { rest[1..digits].parse().ok()? };
+        match (sign, count) {
+            ('~', count) => steps = steps.checked_add(count)?,
+            ('^', 1) => steps = steps.checked_add(1)?,
+            _ => return None,
+        }
+        rest = &rest[digits..];
+    }
+    Some((name, steps))
 }
 
 impl OwnFiles for Revision {
@@ -99,6 +123,26 @@ impl OwnFiles for Revision {
                 let bytes = self.store.blob(entry.id).map_err(|error| io(error.to_string()))?;
                 Ok(Some(Content { mode: entry.mode, bytes }))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_parents;
+
+    #[test]
+    fn first_parents_are_counted() {
+        for (revision, expected) in [
+            ("main", Some(("main", 0))),
+            ("HEAD~3", Some(("HEAD", 3))),
+            ("HEAD^^~2", Some(("HEAD", 4))),
+            ("v1.0^1", Some(("v1.0", 1))),
+            ("HEAD^2", None),
+            ("HEAD^{commit}", None),
+            ("HEAD~99999999999999999999", None),
+        ] {
+            assert_eq!(first_parents(revision), expected, "{revision}");
         }
     }
 }

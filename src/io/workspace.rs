@@ -258,16 +258,23 @@ impl Loader<'_> {
             let message =
                 format!("the patch of overlay `{}` is not there: `{}`", loaded.name(), relative.display());
             let label = "no such file";
-            self.problems.push(problem(self.manifest, "missing-file", message, file.span.clone(), label));
+            let diagnostic = problem(self.manifest, "missing-file", message, file.span.clone(), label);
+            let hint =
+                format!("put the patch there, or correct the path; it starts at `{}`", self.folder.display());
+            self.problems.push(diagnostic.hint(hint));
             return Ok(None);
         };
         loaded.own.push(OwnFile { file: relative.clone(), id: BlobId::of(&bytes) });
         match diff::parse(&bytes) {
             Ok(patch) => Ok(Some(patch)),
             Err(error) => {
-                let message = format!("`{}` line {}: {error}", relative.display(), error.line);
+                let message = format!("`{}` cannot be read as a patch: {error}", relative.display());
                 let label = "named here";
-                self.problems.push(problem(self.manifest, "bad-patch", message, file.span.clone(), label));
+                let diagnostic = problem(self.manifest, "bad-patch", message, file.span.clone(), label);
+                self.problems.push(diagnostic.hint(format!(
+                    "make it anew in a clone of the upstream: git diff --binary --full-index > {}",
+                    file.value.display()
+                )));
                 Ok(None)
             }
         }

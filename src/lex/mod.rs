@@ -31,6 +31,7 @@
 mod c;
 mod cmake;
 mod delta;
+mod lines;
 mod python;
 mod token;
 mod toml;
@@ -39,6 +40,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 pub use delta::{Comparison, Delta, compare};
+pub use lines::code_of_lines;
 pub use token::{Token, TokenKind, Unlexable, UnlexableWhy};
 
 use crate::id::UpstreamPath;

@@ -42,6 +42,11 @@ impl Problems {
         self.list.len() >= MOST
     }
 
+    /// Whether a line with a syntax error is here.
+    pub fn is_broken(&self, at: usize) -> bool {
+        self.broken.iter().any(|line| line.start <= at && at <= line.end)
+    }
+
     /// The text is not TOML at this place.
     pub fn report_syntax(&mut self, diagnostic: Diagnostic, span: Range<usize>) {
         let start = self.text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -55,10 +60,7 @@ impl Problems {
         if self.is_full() {
             return self.push(diagnostic);
         }
-        let is_broken = |place: &Place| {
-            self.broken.iter().any(|line| line.start <= place.span.start && place.span.start <= line.end)
-        };
-        if !diagnostic.at.iter().any(is_broken) {
+        if !diagnostic.at.iter().any(|place| self.is_broken(place.span.start)) {
             self.push(diagnostic);
         }
     }

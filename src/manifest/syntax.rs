@@ -2,6 +2,8 @@
 //!
 //! Decides nothing about keys.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -32,13 +34,16 @@ pub(super) fn parse<'a>(text: &'a str, problems: &mut Problems) -> Spanned<DeTab
     let mut errors: Vec<(usize, toml::de::Error)> =
         errors.into_iter().map(|error| (error.span().map_or(0, |span| span.start), error)).collect();
     errors.sort_by_key(|(start, _)| *start);
+    let singles = SingleHeaders::of(text);
     let mut line_end = None;
     for (start, error) in errors {
         // What follows on one line is mostly an echo of the first.
         if line_end.is_none_or(|end| start > end) {
             let complaint = Complaint::of(text, &error);
             line_end = Some(complaint.line.end);
-            report(text, &complaint, problems);
+            if !singles.has_repeated(start, text[complaint.line.clone()].trim_start().starts_with('[')) {
+                report(text, &complaint, &singles, problems);
+            }
         }
     }
     table
@@ -66,11 +71,11 @@ impl Complaint {
     }
 }
 
-fn report(text: &str, error: &Complaint, problems: &mut Problems) {
+fn report(text: &str, error: &Complaint, singles: &SingleHeaders, problems: &mut Problems) {
     let line = text[error.line.clone()].trim();
     let has_colon = line.contains(':') && !line.contains('=');
     let (message, label, hint) = match (error.what.as_str(), error.expected.as_deref()) {
-        ("duplicate key", _) => return report_twice(text, error, problems),
+        ("duplicate key", _) => return report_twice(text, error, singles, problems),
         ("unexpected key or value", _) => (
             "there is more on this line than one key and its value",
             "expected the end of the line",
@@ -130,10 +135,18 @@ fn report(text: &str, error: &Complaint, problems: &mut Problems) {
     problems.report_syntax(diagnostic, error.span.clone());
 }
 
-fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
+fn report_twice(text: &str, error: &Complaint, singles: &SingleHeaders, problems: &mut Problems) {
     let key = &text[error.span.clone()];
     let line = text[error.line.clone()].trim();
     let is_header = line.starts_with('[');
+    let name = line.split('#').next().unwrap_or_default().trim().trim_matches(['[', ']']);
+    if is_header && let Some(single) = singles.first(name) {
+        // However many headers follow it, there is one mistake.
+        if !problems.is_broken(single.start) {
+            report_single(name, single, problems);
+        }
+        return;
+    }
     let mut diagnostic = Diagnostic::error("syntax", format!("{} is there twice", quoted(key)))
         .at(problems.place(error.span.clone(), "again"));
     if !problems.is_full()
@@ -141,12 +154,75 @@ fn report_twice(text: &str, error: &Complaint, problems: &mut Problems) {
     {
         diagnostic = diagnostic.and(problems.place(first, "first here"));
     }
-    let diagnostic = diagnostic.hint(match (is_header, LISTS.contains(&key)) {
-        (true, true) => "for one of several, write two brackets: [[...]]",
-        (true, false) => "put all keys below one header",
-        (false, _) => "remove one of them",
+    let diagnostic = diagnostic.hint(match is_header {
+        true => "put all keys below one header",
+        false => "remove one of them",
     });
     problems.report_syntax(diagnostic, error.span.clone());
+}
+
+/// Headers of lists' tables that have single brackets.
+pub(super) struct SingleHeaders {
+    /// The first of each name.
+    first: BTreeMap<String, Range<usize>>,
+    /// The tables below the others, in order: the parser has put their keys to those of the first.
+    repeated: Vec<Range<usize>>,
+}
+
+impl SingleHeaders {
+    /// Looks through a text once.
+    pub fn of(text: &str) -> Self {
+        let mut found = Self { first: BTreeMap::new(), repeated: Vec::new() };
+        let mut open = None;
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let trimmed = line.trim_start();
+            if trimmed.starts_with('[') {
+                if let Some(begin) = open.take() {
+                    found.repeated.push(begin..start);
+                }
+                let header = trimmed.split('#').next().unwrap_or_default().trim_end();
+                let at = start + line.len() - trimmed.len();
+                let name = header.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+                if let Some(name) = name.filter(|name| is_list(name)) {
+                    match found.first.entry(name.to_owned()) {
+                        Entry::Vacant(entry) => drop(entry.insert(at..at + header.len())),
+                        Entry::Occupied(_) => open = Some(start),
+                    }
+                }
+            }
+            start += line.len();
+        }
+        found.repeated.extend(open.map(|begin| begin..start));
+        found
+    }
+
+    /// The first of this name.
+    pub fn first(&self, name: &str) -> Option<Range<usize>> {
+        self.first.get(name).cloned()
+    }
+
+    /// Whether a key at this place is in a table of a repeated one.
+    fn has_repeated(&self, at: usize, is_header: bool) -> bool {
+        let after = self.repeated.partition_point(|table| table.start <= at);
+        !is_header && after > 0 && at < self.repeated[after - 1].end
+    }
+}
+
+/// Whether there can be several of a table, by its whole name.
+fn is_list(name: &str) -> bool {
+    name.rsplit('.').next().is_some_and(|last| LISTS.contains(&last))
+}
+
+/// A table that there can be several of, with a header for a single one.
+pub(super) fn report_single(name: &str, header: Range<usize>, problems: &mut Problems) {
+    let place = problems.place(header.clone(), "single brackets");
+    problems.report_syntax(
+        Diagnostic::error("syntax", format!("`[{name}]` is for a single table, and there can be several"))
+            .at(place)
+            .hint(format!("write the header with two brackets: [[{name}]]")),
+        header,
+    );
 }
 
 /// Where a header or a key of one line each stood before, if that is easy to find.

@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Located;
 use super::problems::{Problems, closest};
+use super::syntax::{SingleHeaders, report_single};
 use super::typed::{Repeats, as_list, as_table, read_text, read_texts, report_empty, report_type};
 use super::value::Kind;
 use crate::diagnostic::{Diagnostic, quoted};
@@ -267,6 +268,17 @@ impl<'a> Table<'a> {
         let key = path.rsplit('.').next().unwrap_or(path);
         let Some(field) = self.field(key) else { return Vec::new() };
         let title = format!("`[[{path}]]`");
+        if field.value.get_ref().is_table() {
+            let text = std::sync::Arc::clone(problems.text());
+            let header = SingleHeaders::of(&text).first(path).unwrap_or_else(|| field.value.span());
+            if problems.is_broken(header.start) {
+                // It was said before, of several tables that became one here.
+                return Vec::new();
+            }
+            report_single(path, header, problems);
+            // What is in it is read all the same: its name is one that others may refer to.
+            return as_table(title, field.value, problems).into_iter().collect();
+        }
         let DeValue::Array(array) = field.value.get_ref() else {
             report_type(&title, field.value, "a list of tables", problems, |diagnostic| {
                 diagnostic.hint(format!("write the header with two brackets: [[{path}]]"))

@@ -334,7 +334,8 @@ fn read_version(touch: &Touch, upstream: &dyn Upstream) -> Result<undo::Version,
 }
 
 /// The overlays that one needs, and those that they need, in the order of the manifest.
-fn needs_of<'a>(loaded: &Loaded, all: &'a [Loaded]) -> Vec<&'a Loaded> {
+#[must_use]
+pub fn needs_of<'a>(loaded: &Loaded, all: &'a [Loaded]) -> Vec<&'a Loaded> {
     let mut wanted: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&str> = loaded.overlay.needs.iter().map(|need| need.as_str()).collect();
     while let Some(name) = open.pop() {

@@ -16,7 +16,7 @@ use crate::lex::Delta;
 use crate::merge::Conflict;
 use crate::upstream::Commit;
 
-pub use inspect::{inspect, pull_request_number};
+pub use inspect::{inspect, needs_of, pull_request_number};
 pub use rename::similarity;
 
 /// The state of an overlay on a path. The order is that of the design's table: the worst comes first.

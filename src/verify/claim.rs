@@ -27,7 +27,8 @@ pub fn check(
             "claim-unknown",
             format!("overlay `{overlay}` claims `{}`, and {path} cannot be compared: {why}", claim.value),
         )
-        .note("what cannot be split into tokens is never taken for comments"),
+        .note("what cannot be split into tokens is never taken for comments")
+        .hint("claim `code`, or mend the file so that it can be read"),
     };
     Some(finding.of(overlay).on(path).at(place))
 }
@@ -53,7 +54,17 @@ pub fn check_change(
         Comparison::Unknown(why) => Finding::error(
             "change-unknown",
             format!("overlay `{overlay}`: what changed in {path} since {since} cannot be told: {why}"),
-        ),
+        )
+        .hint(format!("look at it: overlaid diff {overlay} --since {since}")),
     };
     Some(finding.of(overlay).on(path))
+}
+
+/// A change of our own that cannot be told, since one of the two states does not fit on the pin.
+#[must_use]
+pub fn unknown_change(overlay: &OverlayName, since: &str, why: &str) -> Finding {
+    let message = format!("overlay `{overlay}`: what changed since {since} cannot be told: {why}");
+    Finding::error("change-unknown", message)
+        .of(overlay)
+        .hint(format!("see which of the two does not fit: overlaid diff {overlay} --since {since}"))
 }

@@ -70,7 +70,8 @@ pub fn idle_checks(manifest: &Manifest, paths: &BTreeSet<UpstreamPath>) -> Vec<F
                 findings.push(
                     Finding::error("glob-matches-nothing", message)
                         .at(manifest.place(glob.span.clone(), "matches nothing"))
-                        .note("a check that looks at nothing cannot fail"),
+                        .note("a check that looks at nothing cannot fail")
+                        .hint("correct the glob, or remove the check"),
                 );
             }
         }

@@ -21,17 +21,15 @@ pub fn missing_links(manifest: &Manifest, loaded: &Loaded, exists: &dyn Fn(&Path
         findings.push(
             Finding::error("missing-report", message)
                 .of(name)
-                .at(manifest.place(report.span.clone(), "no such file")),
+                .at(manifest.place(report.span.clone(), "no such file"))
+                .hint("write the report there, correct the path, or remove `report`"),
         );
     }
     for linked in &loaded.overlay.tests {
         let Some(test) = manifest.test(linked.value.as_str()) else { continue };
         let Some(project) = &test.project else { continue };
-        // A test without a target is not built; then the folder is enough.
-        let needed = match &test.target {
-            Some(_) => project.value.join("CMakeLists.txt"),
-            None => project.value.clone(),
-        };
+        // Without a target there is nothing to build, and the project is configured all the same.
+        let needed = project.value.join("CMakeLists.txt");
         if !exists(&needed) {
             let message = format!(
                 "test `{}` of overlay `{name}` has no project: `{}` is not there",
@@ -41,7 +39,8 @@ pub fn missing_links(manifest: &Manifest, loaded: &Loaded, exists: &dyn Fn(&Path
             findings.push(
                 Finding::error("missing-test", message)
                     .of(name)
-                    .at(manifest.place(project.span.clone(), "no such project")),
+                    .at(manifest.place(project.span.clone(), "no such project"))
+                    .hint("correct `project`, or write its CMakeLists.txt: docs/manifest.md shows one for a script"),
             );
         }
     }
@@ -65,7 +64,8 @@ pub fn missing_documents(
                 let shown = document.display().to_string();
                 let place = text.place(start..start + shown.len(), "no such file");
                 let message = format!("a comment of overlay `{overlay}` names `{shown}`, which is not there");
-                findings.push(Finding::error("missing-document", message).of(overlay).on(path).at(place));
+                let finding = Finding::error("missing-document", message).of(overlay).on(path).at(place);
+                findings.push(finding.hint("correct the comment, or write the document"));
             }
         }
     }

@@ -65,11 +65,13 @@ pub fn check(
     let finding = match (&marker.source, upstream) {
         (Err(why), _) => {
             Finding::error("marker-unreadable", format!("the marker names no upstream file: {why}"))
-                .at(place("write it as: begin upstream <path> @ <40 digits>"))
+                .at(place("this marker"))
+                .hint("write it as: begin upstream <path> @ <40 digits>")
         }
         (Ok((source, commit)), None) => {
             Finding::error("marker-differs", format!("there is no {source} at {commit}"))
                 .at(place("named here"))
+                .hint("correct the path or the commit; upstream's files: git ls-tree -r --name-only <commit>")
         }
         (Ok((source, commit)), Some(upstream)) => {
             let body = &content[marker.body.clone()];

@@ -1,10 +1,15 @@
 //! Findings that follow from what `provenance` knows: a missing base, a moved upstream, work undone.
 
-use crate::manifest::Manifest;
+use crate::id::CommitId;
+use crate::manifest::{Kind, Manifest};
 use crate::overlay::Loaded;
 use crate::provenance::{OverlayReport, PathReport, State};
 
 use super::Finding;
+
+/// What to do where something is missing.
+const UNKNOWN: &str =
+    "if history is missing, run again without --offline; in a clone of yours: git fetch --unshallow";
 
 /// Findings of one overlay.
 #[must_use]
@@ -22,23 +27,88 @@ pub fn check(manifest: &Manifest, loaded: &Loaded, report: &OverlayReport) -> Ve
         );
         return findings;
     };
-    if let Some(why) = &report.why {
+    // Files that are missing or cannot be read were said before: what follows from that is no news.
+    let is_there = match &loaded.overlay.kind {
+        Kind::Files(_) => !loaded.files.is_empty(),
+        Kind::Patch(_) => loaded.patch.is_some(),
+        Kind::Commits { .. } | Kind::HeldBack { .. } | Kind::Delete(_) => true,
+    };
+    if let Some(why) = &report.why
+        && is_there
+    {
         let message = format!("the state of overlay `{name}` is unknown: {why}");
-        findings.push(Finding::error("state-unknown", message).of(name).at(place(&base.span, "the base")));
+        let finding = Finding::error("state-unknown", message).of(name).at(place(&base.span, "the base"));
+        findings.push(finding.hint(UNKNOWN));
     }
     for path in &report.paths {
-        if let Some(finding) = check_path(name.as_str(), path) {
-            findings.push(finding.of(name).on(&path.path).at(place(&base.span, "the base")));
+        let at = match &loaded.overlay.kind {
+            Kind::Patch(file) if is_misfit(path) => place(&file.span, "this patch"),
+            _ => place(&base.span, "the base"),
+        };
+        if let Some(finding) = check_path(loaded, base.value, path) {
+            findings.push(finding.of(name).on(&path.path).at(at));
         }
     }
     findings
 }
 
-fn check_path(name: &str, path: &PathReport) -> Option<Finding> {
+/// Whether a finding says that the overlay does not fit.
+#[must_use]
+pub fn says_misfit(report: &OverlayReport) -> bool {
+    report.paths.iter().any(is_misfit)
+}
+
+fn is_misfit(path: &PathReport) -> bool {
+    path.state == State::StaleConflict
+}
+
+/// The branch that the manifest names is not there; `known` are those that are.
+#[must_use]
+pub fn missing_branch(manifest: &Manifest, known: &[String]) -> Option<Finding> {
+    let branch = manifest.upstream.branch.as_ref()?;
+    let message = format!("upstream has no branch `{}`", branch.value);
+    let shown: Vec<&str> = known.iter().take(10).map(String::as_str).collect();
+    let more = if known.len() > shown.len() { ", ..." } else { "" };
+    Some(
+        Finding::error("branch-missing", message)
+            .at(manifest.place(branch.span.clone(), "no such branch"))
+            .note("what upstream has after the pin is looked for on this branch")
+            .hint(format!("there are: {}{more}", shown.join(", "))),
+    )
+}
+
+/// A patch that does not apply, or a change that conflicts.
+fn check_misfit(loaded: &Loaded, base: CommitId, path: &PathReport) -> Finding {
+    let name = loaded.name();
+    // The sentence of a refusal begins with the path again.
+    let why = path.why.replace(&format!(": {}: ", path.path), ": ");
+    let message = |what: &str| format!("overlay `{name}` {what}: {}: {why}", path.path);
+    let Kind::Patch(file) = &loaded.overlay.kind else {
+        return Finding::error("stale", message("is stale and does not fit"))
+            .hint("merge it by hand on the pin's content, then set its base to the pin");
+    };
+    // `provenance` says so in words only.
+    let fits_base = !path.why.starts_with("it applies neither at its base nor at the pin");
+    if fits_base {
+        Finding::error("stale", message("is stale and does not fit")).hint(format!(
+            "make `{}` anew on the pin's content, then set `base` to the pin; what upstream changed: overlaid status {name}",
+            file.value.display()
+        ))
+    } else {
+        Finding::error("does-not-fit", message("does not fit")).hint(format!(
+            "make `{}` anew: the lines that it expects are not at its base {} either",
+            file.value.display(),
+            base.short()
+        ))
+    }
+}
+
+fn check_path(loaded: &Loaded, base: CommitId, path: &PathReport) -> Option<Finding> {
+    let name = loaded.name();
     let describe = |what: &str| format!("overlay `{name}` {what}: {}: {}", path.path, path.why);
     let finding = match path.state {
         State::Fresh | State::New => return None,
-        State::Unknown => Finding::error("state-unknown", describe("cannot be judged")),
+        State::Unknown => Finding::error("state-unknown", describe("cannot be judged")).hint(UNKNOWN),
         State::Renamed => Finding::error("path-renamed", describe("is for a path that moved"))
             .hint("move the overlay to the new path and set its base"),
         State::Gone => Finding::error("path-gone", describe("is for a path that is gone"))
@@ -49,11 +119,11 @@ fn check_path(name: &str, path: &PathReport) -> Option<Finding> {
             .hint("remove it from the manifest; its tests should pass without it"),
         State::Backport => Finding::warning("backport", describe("is a backport"))
             .hint("it can go when the pin moves past that commit"),
-        State::Collides => Finding::error("collides", describe("collides with upstream's own file")),
+        State::Collides => Finding::error("collides", describe("collides with upstream's own file"))
+            .hint(format!("compare the two: overlaid diff {name} --against pin")),
         State::Rollback => Finding::error("rollback", describe("takes upstream back"))
             .hint("remove it, or derive it anew from the pin's content"),
-        State::StaleConflict => Finding::error("stale", describe("is stale and does not fit"))
-            .hint("merge it by hand on the pin's content, then set its base to the pin"),
+        State::StaleConflict => check_misfit(loaded, base, path),
         State::StaleClean if path.undoes.is_empty() => {
             Finding::warning("stale", describe("is stale")).hint("merge it, then set its base to the pin")
         }

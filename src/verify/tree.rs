@@ -1,6 +1,7 @@
 //! The tree on disk against the pin with the overlays on it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use bstr::BStr;
 
@@ -55,11 +56,42 @@ pub fn attestation(what: Attestation) -> Finding {
     finding.hint("bring the tree to what the manifest says: overlaid apply")
 }
 
+/// The tree that was looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct TreePlace<'a> {
+    /// Where it is.
+    pub dir: &'a Path,
+    /// Whether something else filled it: `apply` leaves upstream's files alone there.
+    pub is_adopted: bool,
+}
+
+impl TreePlace<'_> {
+    /// What to do about a path.
+    fn hint(&self, shown: &str, difference: TreeDifference, is_overlaid: bool) -> String {
+        let dir = for_terminal(self.dir.display().to_string());
+        let file = format!("{dir}/{shown}");
+        let apply = if self.is_adopted {
+            format!("overlaid apply --tree {dir}")
+        } else {
+            "overlaid apply".to_owned()
+        };
+        match difference {
+            TreeDifference::Extra => format!("if it is wanted, make an overlay of it; if not: rm -r {file}"),
+            TreeDifference::Missing | TreeDifference::Mode if is_overlaid => format!("put it right: {apply}"),
+            _ if is_overlaid => format!("put it back (a copy of what is there is kept): {apply} --force"),
+            _ if self.is_adopted => "put upstream's file there".to_owned(),
+            TreeDifference::Missing => format!("put it back: {apply}"),
+            _ => format!("if the edit is wanted, make an overlay of it; if not: rm -r {file} && {apply}"),
+        }
+    }
+}
+
 /// The finding for a path; `by` names the overlays that make the content of paths.
 #[must_use]
 pub fn check(
     path: &BStr,
     difference: TreeDifference,
+    place: &TreePlace<'_>,
     by: &BTreeMap<UpstreamPath, Vec<OverlayName>>,
 ) -> Finding {
     let shown = for_terminal(path);
@@ -84,7 +116,8 @@ pub fn check(
             ("tree-type", format!("{shown} in the tree is another kind of entry than {owner}"))
         }
     };
-    let mut finding = Finding::error(code, message);
+    let hint = place.hint(&shown, difference, !overlays.is_empty());
+    let mut finding = Finding::error(code, message).hint(hint);
     if let Some(path) = &path {
         finding = finding.on(path);
     }

@@ -5,37 +5,10 @@ use std::collections::BTreeMap;
 use overlaid::id::UpstreamPath;
 use overlaid::tree::{Content, Mode};
 
+use crate::support::random::Random;
+
 /// All files of a tree.
 pub type Tree = BTreeMap<UpstreamPath, Content>;
-
-/// A small generator of numbers (splitmix64): the same seed gives the same case everywhere.
-pub struct Rng(u64);
-
-impl Rng {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn one_in(&mut self, chance: usize) -> bool {
-        self.below(chance) == 0
-    }
-
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
-    }
-}
 
 const NAMES: &[&[u8]] = &[
     b"a",
@@ -83,11 +56,11 @@ const LINES: &[&[u8]] = &[
     b"cr\r in the middle",
 ];
 
-fn line(rng: &mut Rng) -> Vec<u8> {
+fn line(rng: &mut Random) -> Vec<u8> {
     if rng.one_in(3) { format!("line {}", rng.below(30)).into_bytes() } else { rng.pick(LINES).to_vec() }
 }
 
-fn text(rng: &mut Rng) -> Vec<u8> {
+fn text(rng: &mut Random) -> Vec<u8> {
     let count = match rng.below(8) {
         0 => 0,
         1 => 1,
@@ -113,8 +86,8 @@ fn text(rng: &mut Rng) -> Vec<u8> {
     text
 }
 
-fn binary(rng: &mut Rng) -> Vec<u8> {
-    let size = *rng.pick(&[1, 3, 52, 53, 700, 5000]);
+fn binary(rng: &mut Random) -> Vec<u8> {
+    let size = rng.pick(&[1, 3, 52, 53, 700, 5000]);
     let dull = rng.one_in(2);
     let mut bytes: Vec<u8> =
         (0..size).map(|_| if dull { rng.below(4) as u8 } else { rng.next() as u8 }).collect();
@@ -122,12 +95,12 @@ fn binary(rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-fn link(rng: &mut Rng) -> Content {
-    let target = *rng.pick(&[&b"target"[..], b"../else where", b"/absolute/\xff", b"two\nlines", b"a"]);
+fn link(rng: &mut Random) -> Content {
+    let target = rng.pick(&[&b"target"[..], b"../else where", b"/absolute/\xff", b"two\nlines", b"a"]);
     Content { mode: Mode::Symlink, bytes: target.into() }
 }
 
-fn content(rng: &mut Rng) -> Content {
+fn content(rng: &mut Random) -> Content {
     if rng.one_in(9) {
         return link(rng);
     }
@@ -137,7 +110,7 @@ fn content(rng: &mut Rng) -> Content {
 }
 
 /// A name that can stand in the tree: no file where it needs a folder, no folder in its place.
-fn free_name(rng: &mut Rng, tree: &Tree) -> Option<UpstreamPath> {
+fn free_name(rng: &mut Random, tree: &Tree) -> Option<UpstreamPath> {
     let path = UpstreamPath::parse(rng.pick(NAMES)).unwrap();
     let inside = |outer: &UpstreamPath, inner: &UpstreamPath| {
         inner.ancestors().any(|folder| folder == outer.as_bytes())
@@ -146,7 +119,7 @@ fn free_name(rng: &mut Rng, tree: &Tree) -> Option<UpstreamPath> {
     (!tree.keys().any(taken)).then_some(path)
 }
 
-fn some_file(rng: &mut Rng, tree: &Tree) -> Option<UpstreamPath> {
+fn some_file(rng: &mut Random, tree: &Tree) -> Option<UpstreamPath> {
     if tree.is_empty() {
         return None;
     }
@@ -154,7 +127,7 @@ fn some_file(rng: &mut Rng, tree: &Tree) -> Option<UpstreamPath> {
     tree.keys().nth(index).cloned()
 }
 
-pub fn tree(rng: &mut Rng) -> Tree {
+pub fn tree(rng: &mut Random) -> Tree {
     let mut tree = Tree::new();
     for _ in 0..3 + rng.below(6) {
         if let Some(path) = free_name(rng, &tree) {
@@ -166,7 +139,7 @@ pub fn tree(rng: &mut Rng) -> Tree {
 }
 
 /// Changes some lines, or some bytes of a binary file.
-fn edit(rng: &mut Rng, content: &Content, times: usize) -> Content {
+fn edit(rng: &mut Random, content: &Content, times: usize) -> Content {
     if content.mode == Mode::Symlink {
         return link(rng);
     }
@@ -217,7 +190,7 @@ fn flip_mode(content: &mut Content) {
 }
 
 /// The tree after some changes of all kinds.
-pub fn change(rng: &mut Rng, before: &Tree) -> Tree {
+pub fn change(rng: &mut Random, before: &Tree) -> Tree {
     let mut tree = before.clone();
     for _ in 0..1 + rng.below(6) {
         let path = some_file(rng, &tree);
@@ -272,7 +245,7 @@ pub fn change(rng: &mut Rng, before: &Tree) -> Tree {
 }
 
 /// The first tree as somebody else changed it meanwhile.
-pub fn drift(rng: &mut Rng, before: &Tree, after: &Tree) -> Tree {
+pub fn drift(rng: &mut Random, before: &Tree, after: &Tree) -> Tree {
     if rng.one_in(2) {
         return shift(rng, before, after);
     }
@@ -327,7 +300,7 @@ pub fn drift(rng: &mut Rng, before: &Tree, after: &Tree) -> Tree {
 }
 
 /// The first tree with lines inserted or removed in the files that change: most hunks fit elsewhere.
-fn shift(rng: &mut Rng, before: &Tree, after: &Tree) -> Tree {
+fn shift(rng: &mut Random, before: &Tree, after: &Tree) -> Tree {
     let mut tree = before.clone();
     for (path, content) in &mut tree {
         let is_text = content.mode != Mode::Symlink && !content.bytes.contains(&0);

@@ -242,7 +242,7 @@ fn check_against_clang(language: Language, name: &str, standard: &str, apart: &s
     let sources = std::iter::repeat_with(|| {
         let length = 1 + random.below(14);
         let source = soup(&mut random, PIECES, SEPARATORS, length);
-        if random.chance(50) { edited(&mut random, &source, INSERTIONS) } else { source }
+        if random.percent(50) { edited(&mut random, &source, INSERTIONS) } else { source }
     });
     let sources: Vec<Vec<u8>> = sources.filter(|source| !apart.is_match(source)).take(count).collect();
     for batch in sources.chunks(500) {
@@ -397,7 +397,7 @@ fn laid_out(random: &mut Random, words: &[&str], comments: bool) -> Vec<u8> {
     let mut text = String::new();
     for word in words {
         text.push_str(word);
-        let separators = if comments && random.chance(40) { COMMENTS } else { LAYOUT };
+        let separators = if comments && random.percent(40) { COMMENTS } else { LAYOUT };
         text.push_str(random.pick(separators));
     }
     text.into_bytes()

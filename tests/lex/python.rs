@@ -118,7 +118,7 @@ fn tokens_of_python_are_pythons() {
     let sources: Vec<Vec<u8>> = (0..count)
         .map(|_| {
             let source = source(&mut random);
-            if random.chance(50) { edited(&mut random, &source, INSERTIONS) } else { source }
+            if random.percent(50) { edited(&mut random, &source, INSERTIONS) } else { source }
         })
         .collect();
     let mut compared = 0;

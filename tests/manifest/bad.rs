@@ -126,6 +126,18 @@ const UPSTREAM: &[(&str, &str)] = &[
 /// Tables after a good `[upstream]`.
 const TABLES: &[(&str, &str)] = &[
     (
+        "an overlay in single brackets",
+        "[overlay]\nname = \"a\"\ndelete = [\"a\"]\n[[test]]\nname = \"t\"\ntarget = \"t\"\ncommand = [\"t\"]\n",
+    ),
+    (
+        "overlays in single brackets",
+        "[overlay]\nname = \"a\"\nfiles = [\"a\"]\n\n[overlay]\nname = \"b\"\ndelete = [\"a\"]\nbase = \"1\"\n[overlay] # c\nname = \"c\"\n",
+    ),
+    (
+        "an overlay in single brackets before others",
+        "[overlay]\nname = \"a\"\n\n[[overlay]]\nname = \"b\"\nneeds = [\"a\", \"c\"]\ndelete = [\"x\"]\n[[overlay]]\nname = \"c\"\n",
+    ),
+    (
         "also-pinned with an absolute file",
         "[[upstream.also-pinned]]\nfile = \"/etc/passwd\"\nregex = '([0-9a-f]{40})'\n",
     ),

@@ -2,6 +2,8 @@
 //!
 //! Real git in temporary directories, with fixed names and dates and nothing of the user's settings.
 
+pub mod random;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -209,6 +211,21 @@ impl Project {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+}
+
+impl Project {
+    /// What a person sees in a terminal of so many columns, without colour; `None` if there is no `script` program to
+    /// make one.
+    pub fn on_terminal(&self, columns: usize, args: &[&str]) -> Option<String> {
+        let program = env!("CARGO_BIN_EXE_overlaid");
+        let inner = format!("stty cols {columns} rows 50; {program} {}", args.join(" "));
+        let mut script = command("script");
+        script.args(["-qec", &inner, "/dev/null"]).current_dir(self.path());
+        script.env("NO_COLOR", "1").env("TERM", "xterm").env("SHELL", "/bin/sh");
+        script.env("XDG_CACHE_HOME", self.path().join("cache")).envs(&self.environment);
+        let output = script.output().ok()?;
+        Some(String::from_utf8(output.stdout).expect("text").replace('\r', ""))
     }
 }
 

@@ -13,31 +13,7 @@ use overlaid::verdict::{
     Decision, Linked, Obstacle, Pair, Place, Proof, Ran, State, Verdict, Which, Witness, decide,
 };
 
-/// A small generator of numbers (splitmix64): the same seed, the same numbers.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn chance(&mut self, rate: f64) -> bool {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64 <= rate
-    }
-}
+use crate::support::random::Random;
 
 /// What a case does on one variant.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -214,7 +190,7 @@ const KINDS: &[Make] = &[
         for index in [0, 2] {
             made.variants[index].test = Test::DoesNotBuild;
         }
-        if r.chance(0.3) {
+        if r.at_rate(0.3) {
             made.variants[3].cases = with_fault(0, does);
         }
         made
@@ -410,7 +386,7 @@ fn process(
             }
             Does::Hangs => return (text, End::TimedOut, n + 1),
             Does::Leaves => return (text, End::Exit { status: 0 }, CASES),
-            Does::Sometimes(rate) => text.push_str(&figure(if random.chance(rate) { &bad } else { &good })),
+            Does::Sometimes(rate) => text.push_str(&figure(if random.at_rate(rate) { &bad } else { &good })),
             Does::WithSeed(bad_seed) => text.push_str(&figure(if seed == bad_seed { &bad } else { &good })),
             Does::ByHistory => {
                 for (fill, value) in [("0", &good), ("100", &bad)] {
@@ -431,7 +407,7 @@ fn test_name() -> Name {
 
 /// Asks for a decision, runs what it wants, and asks again, until it wants nothing.
 fn play(made: &Situation, random: &mut Random) -> (Decision, usize) {
-    let habits = Habits { noise: random.chance(0.5), status: [0, 0, 1, 2][random.below(4)] };
+    let habits = Habits { noise: random.at_rate(0.5), status: [0, 0, 1, 2][random.below(4)] };
     let mut states: [State; 4] = Default::default();
     let mut runs = 0;
     for _round in 0..40 {

@@ -105,6 +105,12 @@ impl Store {
         names::resolve(&self.objects, rev)
     }
 
+    /// The branches of the upstream that the store knows, sorted; none if it has only commits.
+    #[must_use]
+    pub fn branches(&self) -> Vec<String> {
+        names::branches(self.clone.as_ref().unwrap_or(&self.objects))
+    }
+
     /// The upstream's main branch as the store knows it, for example `main`.
     #[must_use]
     pub fn default_branch(&self) -> Option<String> {

@@ -92,6 +92,26 @@ pub(super) fn default_branch(objects: &Objects) -> Option<String> {
     String::from_utf8(branch).ok()
 }
 
+/// The branches of the upstream: what a person's clone has of `origin`, else the branches here.
+pub(super) fn branches(objects: &Objects) -> Vec<String> {
+    let repository = objects.names();
+    let below = |prefix: &str| -> Vec<String> {
+        let Ok(platform) = repository.references() else { return Vec::new() };
+        let Ok(found) = platform.prefixed(prefix) else { return Vec::new() };
+        let names = found.filter_map(Result::ok).filter_map(|reference| {
+            let name = reference.name().as_bstr().strip_prefix(prefix.as_bytes())?.to_owned();
+            String::from_utf8(name).ok()
+        });
+        names.filter(|name| name != "HEAD").collect()
+    };
+    let mut names = below("refs/remotes/origin/");
+    if names.is_empty() {
+        names = below("refs/heads/");
+    }
+    names.sort();
+    names
+}
+
 fn find_ref(repository: &gix::Repository, name: &str) -> Result<Option<Oid>, UpstreamError> {
     let unreadable = |why: String| UpstreamError::Unreadable { what: name.escape_debug().to_string(), why };
     if gix::validate::reference::name(name.into()).is_err() {
