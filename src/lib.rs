@@ -17,6 +17,7 @@
 //! 3. [`upstream`]: what can be asked of an upstream. `io::store` answers from git objects.
 //! 4. [`overlay`]: what a set of overlays makes of a commit's tree; [`merge`] and [`overlay::diff`] help.
 //! 5. [`provenance`]: what an overlay is, measured against history. [`lex`] tells comments from code.
+//!    [`lock`] is what is kept of the answers for places without git; `io::locked` applies from it.
 //! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
 //! 7. [`verify`]: the checks.
 //! 8. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
@@ -54,14 +55,14 @@ pub mod cli;
 pub mod diagnostic;
 pub mod escape;
 pub mod evidence;
+pub mod gitmodules;
 pub mod id;
 pub mod io;
 pub mod kernel_test;
 pub mod lex;
+pub mod lock;
 pub mod manifest;
-#[cfg(feature = "git")]
 pub mod merge;
-#[cfg(feature = "git")]
 pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]

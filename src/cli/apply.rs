@@ -11,7 +11,9 @@ use crate::io::tree::unchanged::Note;
 use crate::io::tree::{self, Event, Options, Outcome};
 use crate::overlay::diff::Offset;
 use crate::plan::{Action, Found, Plan, Wanted};
+use crate::tree::Mode;
 
+use super::locked;
 use super::refusal::refused;
 use super::unchanged::{Notes, load_noted};
 use super::wanted::wanted;
@@ -27,7 +29,8 @@ use super::{Answer, Context, Failure, Tone, Ui};
 /// the next one. Edits of yours on an overlaid path stop it; --force keeps a copy of them and says where.
 ///
 /// With --tree, a folder that something else filled (FetchContent, a submodule, a tarball) is taken as it is:
-/// only overlaid paths are looked at and written, if they are at the pin's bytes.
+/// only overlaid paths are looked at and written, if they are at the pin's bytes. If `overlaid lock` wrote a lock
+/// file, that needs no git objects and no network.
 ///
 /// Nothing of the upstream's is run: no hooks, no filters.
 ///
@@ -47,10 +50,10 @@ pub struct Args {
 pub struct Place {
     /// A folder that something else filled, instead of the manifest's tree
     #[arg(long, value_name = "DIR")]
-    tree: Option<PathBuf>,
+    pub(super) tree: Option<PathBuf>,
     /// Overwrite edits on overlaid paths; a copy is kept in .overlaid/kept of the tree
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 /// Runs the command.
@@ -66,15 +69,37 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     let (workspace, inputs) = load_noted(context)?;
     let features = features(context, &workspace)?;
-    let store = context.store(&workspace, ui)?;
+    let write_note = |plan: &Plan, wanted: &Wanted, said: Vec<String>| match &notes {
+        // Warnings are for every run.
+        Some(notes) if !args.dry_run && plan.left_alone.is_empty() => {
+            notes.write(&inputs, &workspace, wanted, said)
+        }
+        _ => Ok(()),
+    };
+    let locked = match &args.place.tree {
+        Some(dir) => locked::try_apply(&workspace, &features, dir),
+        None => locked::without_tree(&workspace),
+    };
+    if let locked::Tried::Ready(ready) = &locked {
+        let (locked, wanted, resolution) = ready.as_ref();
+        let said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
+        said.iter().for_each(|line| ui.note(line));
+        let (answer, plan) =
+            locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, "apply", ui)?;
+        if locked.stale.is_empty() {
+            write_note(&plan, wanted, said)?;
+        }
+        return Ok(answer);
+    }
+    let store = locked.or_store(context, &workspace, ui)?;
     let (wanted, resolution) = wanted(&workspace, &features, &store)?;
-    let said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
+    let mut said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
+    if args.place.tree.is_none() {
+        said.extend(describe_submodules(&wanted));
+    }
     said.iter().for_each(|line| ui.note(line));
     let (answer, plan) = bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)?;
-    // Warnings are for every run.
-    if let (Some(notes), false, true) = (&notes, args.dry_run, plan.left_alone.is_empty()) {
-        notes.write(&inputs, &workspace, &wanted, said)?;
-    }
+    write_note(&plan, &wanted, said)?;
     Ok(answer)
 }
 
@@ -86,6 +111,19 @@ fn describe_offset((overlay, offset): &(OverlayName, Offset)) -> String {
         plural(offset.lines.unsigned_abs(), "line", "lines"),
         if offset.lines < 0 { "before" } else { "after" },
     )
+}
+
+/// Submodules that were not declared stay empty: a build that wants their files will not find them.
+fn describe_submodules(wanted: &Wanted) -> Option<String> {
+    let undeclared = wanted.listing.iter().filter(|(_, entry)| entry.mode == Mode::Submodule);
+    let paths: Vec<String> = undeclared.map(|(path, _)| for_terminal(path.as_bytes())).collect();
+    let (what, stay) = match paths.len() {
+        0 => return None,
+        1 => ("submodule", "it stays empty"),
+        _ => ("submodules", "they stay empty"),
+    };
+    let paths = paths.join(", ");
+    Some(format!("note: {what} {paths}: not in the manifest, so {stay}; `overlaid verify` says more"))
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -120,7 +158,22 @@ pub(super) fn bring(
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    let outcome = outcome?;
+    conclude(context, &dir, wanted, outcome?, Some(store), place, dry_run, command, ui)
+}
+
+/// Says how it went.
+#[allow(clippy::too_many_arguments, reason = "as for `bring`")]
+pub(super) fn conclude(
+    context: &Context,
+    dir: &std::path::Path,
+    wanted: &Wanted,
+    outcome: Outcome,
+    store: Option<&crate::io::store::Store>,
+    place: &Place,
+    dry_run: bool,
+    command: &str,
+    ui: &mut Ui,
+) -> Result<(Answer, Plan), Failure> {
     if place.tree.is_none() && !dry_run {
         // The tree is right, whether git is told or not.
         if let Err(error) = hide_from_git(&context.root) {
@@ -129,14 +182,14 @@ pub(super) fn bring(
     }
     match outcome {
         Outcome::Unchanged(plan) => {
-            report(&dir, wanted, &plan, Done::Nothing, command, ui);
+            report(dir, wanted, &plan, Done::Nothing, command, ui);
             Ok((Answer::Yes, plan))
         }
         Outcome::Changed(plan) => {
-            report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
+            report(dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
             Ok((if dry_run { Answer::No } else { Answer::Yes }, plan))
         }
-        Outcome::Refused(refusals) => Err(refused(&refusals, &dir, wanted, store, ui)),
+        Outcome::Refused(refusals) => Err(refused(&refusals, dir, wanted, store, ui)),
         Outcome::NotOurs => Err(Failure::environment(format!(
             "`{}` has files in it that overlaid did not write",
             dir.display()
@@ -145,7 +198,7 @@ pub(super) fn bring(
     }
 }
 
-fn tell(event: &Event, ui: &mut Ui) {
+pub(super) fn tell(event: &Event, ui: &mut Ui) {
     match event {
         Event::Waiting { dir } => ui.note(format_args!("waiting: another run works on `{}`", dir.display())),
         Event::Recovered { finished: true, steps } => {

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostic;
 use crate::id::{CommitId, Name};
 use crate::io::own_files::{Disk, OwnFiles};
-use crate::io::store::{self, Environment, Need, Progress, Store, StoreError, StoreSpec};
+use crate::io::store::{
+    self, Environment, Need, Progress, Store, StoreError, StoreSpec, SubmoduleError, SubmoduleSpec,
+};
 use crate::io::workspace::{LoadError, Workspace, find_manifests};
 use crate::manifest::{Kind, Located, Manifest, Profile, Witness};
+use crate::upstream::Upstream;
 
 use super::error::Failure;
 use super::ui::Ui;
@@ -208,16 +211,77 @@ impl Context {
             offline: self.offline,
             update: false,
         };
-        let opened = store::open(&spec, &Environment::of_process(), &mut |progress| {
+        let environment = Environment::of_process();
+        let mut tell = |progress| {
             ui.progress(match progress {
                 Progress::Waiting => "waiting: somebody else fetches the same upstream".to_owned(),
                 Progress::Fetching { from } => format!("fetching {from}"),
                 Progress::Line(line) => line,
             });
-        });
+        };
+        let opened = store::open(&spec, &environment, &mut tell)
+            .map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
+            .and_then(|store| {
+                add_submodules(store, &spec, &workspace.manifest, &named, &environment, &mut tell)
+            });
         ui.end_progress();
-        opened.map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
+        opened
     }
+}
+
+/// How the hints of a store name the variable for a clone.
+const ANY_CLONE: &str = "OVERLAID_UPSTREAM_<NAME>";
+
+/// Adds the stores of the submodules that the manifest declares.
+fn add_submodules(
+    store: Store,
+    spec: &StoreSpec,
+    manifest: &Manifest,
+    named: &[Named],
+    environment: &Environment,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Store, Failure> {
+    let upstream = &manifest.upstream;
+    if upstream.submodules.is_empty() {
+        return Ok(store);
+    }
+    let submodules: Vec<SubmoduleSpec> = upstream
+        .submodules
+        .iter()
+        .map(|module| SubmoduleSpec { path: module.path.value.clone(), url: module.url.value.clone() })
+        .collect();
+    let mut may: Vec<CommitId> = named.iter().map(|named| named.need.commit).collect();
+    // What a picked commit changes in a submodule shows against its parent.
+    let picked = manifest.overlays.iter().filter_map(|overlay| match &overlay.kind {
+        Kind::Commits { commits, .. } => Some(commits),
+        _ => None,
+    });
+    let parents =
+        picked.flatten().filter_map(|commit| store.commit(commit.value).ok()?.parents.first().copied());
+    may.extend(parents.collect::<Vec<_>>());
+    if let Some(branch) = &upstream.branch {
+        may.extend(store.resolve(&branch.value).ok().flatten());
+    }
+    let pin = upstream.pin.value;
+    store::add_submodules(store, spec, &submodules, pin, &may, environment, tell).map_err(|error| {
+        let SubmoduleError { path, commit, variable, error } = error;
+        let message = format!("the submodule {path} at commit {commit} cannot be read");
+        let mut failure = Failure::environment(message.clone()).caused_by(&error);
+        if let Some(declared) = upstream.submodules.iter().find(|module| module.path.value == path) {
+            let place = manifest.place(declared.url.span.clone(), "where its commits should be");
+            failure.diagnostics = vec![Diagnostic::error("missing-submodule", message).at(place)];
+            failure.message = error.to_string();
+            failure.causes.clear();
+        }
+        // A clone of the upstream is no clone of the submodule.
+        let own = format!("name a clone of the submodule: {variable}=DIR");
+        failure.hint = Some(match error.hint() {
+            Some(hint) if hint.contains(ANY_CLONE) => hint.replace(ANY_CLONE, &format!("{variable}=DIR")),
+            Some(hint) => format!("{hint}\nor {own}"),
+            None => own,
+        });
+        failure
+    })
 }
 
 /// A commit that the manifest names, and where.

@@ -6,6 +6,8 @@ mod build;
 mod context;
 mod diff;
 mod error;
+mod lock;
+mod locked;
 mod prove;
 mod refusal;
 mod restore;
@@ -79,6 +81,7 @@ enum Command {
     Apply(apply::Args),
     Restore(restore::Args),
     Verify(verify::Args),
+    Lock(lock::Args),
     Diff(diff::Args),
     Build(build::Args),
     Test(test::Args),
@@ -107,6 +110,7 @@ fn run() -> ExitCode {
         Command::Apply(args) => apply::run(&context, args, &mut ui),
         Command::Restore(args) => restore::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
+        Command::Lock(args) => lock::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
         Command::Build(args) => build::run(&context, args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),

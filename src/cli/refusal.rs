@@ -23,10 +23,10 @@ pub(super) fn refused(
     refusals: &[Refusal],
     dir: &Path,
     wanted: &Wanted,
-    store: &Store,
+    store: Option<&Store>,
     ui: &mut Ui,
 ) -> Failure {
-    let known = commits_of(refusals, wanted, store);
+    let known = store.map(|store| commits_of(refusals, wanted, store)).unwrap_or_default();
     let mut kind = FailureKind::NeedsPerson;
     for refusal in refusals {
         if !refusal.difference.is_content() {
@@ -51,7 +51,7 @@ pub(super) fn refused(
 }
 
 /// How much a file differs from what is expected there: lines, or that it is binary.
-fn amount_of(refusal: &Refusal, dir: &Path, wanted: &Wanted, store: &Store) -> Option<String> {
+fn amount_of(refusal: &Refusal, dir: &Path, wanted: &Wanted, store: Option<&Store>) -> Option<String> {
     let Difference::Edited { found, expected } = &refusal.difference else { return None };
     if found.id == expected.id {
         return None;
@@ -62,10 +62,10 @@ fn amount_of(refusal: &Refusal, dir: &Path, wanted: &Wanted, store: &Store) -> O
     }
     let (there, of_what) = match wanted.changes.get(&refusal.path) {
         Some(Some(content)) if content.entry().id == expected.id => (content.bytes.clone(), "the overlay's"),
-        _ => match store.blob(expected.id) {
+        _ => match store?.blob(expected.id) {
             Ok(bytes) => (bytes, "upstream's"),
             // What an earlier overlay wrote; that is not here any more.
-            Err(_) => (store.blob(wanted.listing.get(&refusal.path)?.id).ok()?, "upstream's"),
+            Err(_) => (store?.blob(wanted.listing.get(&refusal.path)?.id).ok()?, "upstream's"),
         },
     };
     let is_binary = |bytes: &[u8]| bytes.iter().take(8000).any(|byte| *byte == 0);

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::id::BlobId;
+use crate::io::locked::lock_file;
 use crate::io::own_files::Noted;
 use crate::io::tree::HOME;
 use crate::io::tree::unchanged::{Inputs, Note, look, write};
@@ -77,9 +78,10 @@ pub(super) fn load_noted(context: &Context) -> Result<(Workspace, Inputs), Failu
     let own = Noted::new(&context.root);
     let workspace = context.workspace_from(&own)?;
     let mut inputs = own.into_inputs();
+    let root = std::path::absolute(&context.root).unwrap_or_else(|_| context.root.clone());
+    inputs.read(&root.join(lock_file(&workspace.manifest.file)));
     if context.manifest.is_none() {
         // Another manifest would have to be chosen from.
-        let root = std::path::absolute(&context.root).unwrap_or_else(|_| context.root.clone());
         inputs.listed(&root.join("manifests"));
     }
     Ok((super::without_problems(workspace)?, inputs))

@@ -1,12 +1,13 @@
 //! `overlaid verify`
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use crate::diagnostic::Severity;
-use crate::id::{Name, UpstreamPath};
+use crate::gitmodules;
+use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::store::Store;
 use crate::io::tree;
@@ -16,9 +17,12 @@ use crate::manifest::{Kind, pattern};
 use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
 use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
-use crate::tree::Content;
+use crate::tree::{Content, Listing, Mode};
+use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
-use crate::verify::{Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states};
+use crate::verify::{
+    Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states, submodules,
+};
 
 use super::diff::{changes_since, compare};
 use super::status::{branch_is_missing, inspect_all};
@@ -43,6 +47,9 @@ pub struct Args {
     /// Warnings count as errors
     #[arg(long)]
     strict: bool,
+    /// There has to be a lock file
+    #[arg(long)]
+    locked: bool,
     /// Check what changed in the overlays since a revision of our own repository
     #[arg(long, value_name = "REV", requires = "expect")]
     since: Option<String>,
@@ -135,6 +142,8 @@ impl Checked<'_> {
             let text = self.own_text(&place.file.value)?;
             findings.extend(also_pinned::check(manifest, place, text.as_ref()));
         }
+        findings.extend(self.check_submodules()?);
+        findings.extend(super::lock::findings(workspace, self.store, args.locked)?);
         if branch_is_missing(workspace, self.store) {
             findings.extend(states::missing_branch(manifest, &self.store.branches()));
         }
@@ -204,7 +213,11 @@ impl Checked<'_> {
         };
         let resolution = resolve(&[loaded], At::Pin(base.value), self.store)?;
         let content = resolution.changes.get(path).cloned().flatten();
-        let base = content_at(self.store, base.value, path)?;
+        let base = match content_at(self.store, base.value, path) {
+            // That it cannot be read there is a finding of its own.
+            Err(UpstreamError::InSubmodule { .. }) => return Ok(crate::lex::compare(path, b"", b"")),
+            base => base?,
+        };
         let bytes = |content: &Option<Content>| content.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
         Ok(crate::lex::compare(path, &bytes(&base), &bytes(&content)))
     }
@@ -227,6 +240,43 @@ impl Checked<'_> {
             (path, content, text)
         });
         Ok(with_text.collect())
+    }
+
+    fn check_submodules(&self) -> Result<Vec<Finding>, Failure> {
+        let manifest = &self.workspace.manifest;
+        let pin = manifest.upstream.pin.value;
+        let mut declared = BTreeMap::new();
+        for module in &manifest.upstream.submodules {
+            let path = &module.path.value;
+            declared.insert(path.clone(), self.store.submodule_at(pin, path)?);
+        }
+        let mut findings = submodules::absent(manifest, &declared);
+        let listing = self.store.listing(pin)?;
+        let hints = self.submodule_hints(pin, &listing)?;
+        findings.extend(submodules::undeclared(manifest, &listing, &hints));
+        Ok(findings)
+    }
+
+    /// The URLs that the upstream, and its declared submodules, say of the submodules in them.
+    fn submodule_hints(&self, pin: CommitId, listing: &Listing) -> Result<BTreeMap<String, String>, Failure> {
+        let upstream = &self.workspace.manifest.upstream;
+        let top = (String::new(), upstream.url.value.as_str());
+        let declared = upstream.submodules.iter();
+        let inner = declared.map(|module| (format!("{}/", module.path.value), module.url.value.as_str()));
+        let mut hints = BTreeMap::new();
+        if !listing.values().any(|entry| entry.mode == Mode::Submodule) {
+            return Ok(hints);
+        }
+        for (folder, url) in std::iter::once(top).chain(inner) {
+            let Ok(file) = UpstreamPath::parse(format!("{folder}.gitmodules")) else { continue };
+            if let Some(content) = content_at(self.store, pin, &file)? {
+                let text = String::from_utf8_lossy(&content.bytes);
+                hints.extend(
+                    gitmodules::urls(&text, url).into_iter().map(|(path, url)| (folder.clone() + &path, url)),
+                );
+            }
+        }
+        Ok(hints)
     }
 
     fn check_coverage(&self, loaded: &[&Loaded], reports: &[OverlayReport]) -> Result<Vec<Finding>, Failure> {

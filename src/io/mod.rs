@@ -5,9 +5,10 @@ pub mod cmake;
 pub mod hashes;
 pub mod lab;
 pub mod loaded;
+pub mod lock_files;
+pub mod locked;
 pub mod machine;
 pub mod ninja;
-#[cfg(feature = "git")]
 pub mod own_files;
 #[cfg(feature = "git")]
 pub mod own_history;
@@ -18,5 +19,4 @@ pub mod store;
 pub mod toolchain;
 pub mod tree;
 pub mod verdicts;
-#[cfg(feature = "git")]
 pub mod workspace;

@@ -8,8 +8,10 @@ pub mod claim;
 pub mod coverage;
 pub mod documents;
 pub mod forbidden;
+pub mod lock;
 pub mod marker;
 pub mod states;
+pub mod submodules;
 pub mod tree;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};

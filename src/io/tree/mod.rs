@@ -22,6 +22,7 @@ mod journal;
 mod letter_case;
 mod lock;
 mod observe;
+mod originals;
 mod recovery;
 mod run;
 mod state;
@@ -39,6 +40,7 @@ pub use attestation::{
 };
 pub use error::TreeError;
 pub use observe::{Cache, Difference, Kind, compare, observe_all};
+pub use originals::{Originals, Recorded};
 pub use state::Origin;
 
 use crate::id::UpstreamPath;

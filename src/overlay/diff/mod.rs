@@ -52,6 +52,7 @@ pub use binary::BinaryData;
 pub use error::{ParseError, ParseErrorWhy};
 pub use hunk::{Hunk, HunkLine, LineKind, Span};
 pub use marked::{Lines, Mark, Marked, What, mark};
+pub(crate) use name::{quote, unquote};
 pub use parse::parse;
 pub use reject::{Anchor, Hint, Near, RejectWhy, Rejection};
 pub use render::render;
