@@ -299,6 +299,17 @@ fn tell(event: Event) {
             let what = if finished { "are finished now" } else { "were taken back" };
             warn(format!("an earlier run was interrupted; its {steps} steps {what}"));
         }
+        Event::Discarded => warn("an earlier run was interrupted; what it left over is removed"),
+        Event::JournalDamaged { kept } => {
+            let kept = kept
+                .map_or_else(String::new, |kept| format!("; what it moved aside is in `{}`", kept.display()));
+            warn(format!(
+                "an earlier run was interrupted, and its journal is damaged: every file is read{kept}"
+            ));
+        }
+        Event::StateRebuilt { why } => {
+            warn(format!("the recorded state of the tree cannot be used ({why}): every file is read"));
+        }
         Event::Kept { .. } | Event::Writing { .. } => {}
     }
 }

@@ -7,17 +7,22 @@ use serde_json::{Value, json};
 
 use crate::cmake_script::{self, Facts};
 use crate::escape::for_terminal;
+use crate::id::OverlayName;
 use crate::io::own_files::{folders_from, hide_from_git};
+use crate::io::tree::unchanged::Note;
 use crate::io::tree::{self, Event, Options, Outcome};
 use crate::io::workspace::Workspace;
+use crate::overlay::diff::Offset;
 use crate::overlay::watched;
-use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+use crate::plan::{Action, Found, Plan, Wanted};
 use crate::tree::Mode;
 use crate::verify::compiled::is_read_by_cmake;
 
 use super::locked;
+use super::refusal::refused;
+use super::unchanged::{Notes, load_noted};
 use super::wanted::wanted;
-use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
+use super::{Answer, Context, Failure, Tone, Ui};
 
 /// Make the tree the pin with the overlays on it
 ///
@@ -64,25 +69,67 @@ pub struct Place {
 /// # Errors
 /// If the manifest, the upstream or the tree cannot be read, or the tree cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
-    let workspace = without_problems(context.workspace()?)?;
+    let notes = Notes::new(context, args.place.tree.as_deref(), args.cmake);
+    if let Some((note, dir)) = notes.as_ref().and_then(Notes::look) {
+        note.said.iter().for_each(|line| ui.note(line));
+        match &note.script {
+            Some(script) => ui.bytes(script),
+            None => report_unchanged(args.place.tree.as_deref().unwrap_or(&dir), &note, ui),
+        }
+        return Ok(Answer::Yes);
+    }
+    let (workspace, inputs) = load_noted(context)?;
     let features = features(context, &workspace)?;
     let saying = if args.cmake { Saying::Cmake(&workspace) } else { Saying::Report("apply") };
+    let write_note = |plan: &Plan, wanted: &Wanted, said: Vec<String>| match &notes {
+        // Warnings are for every run.
+        Some(notes) if !args.dry_run && plan.left_alone.is_empty() => {
+            let script = match saying {
+                Saying::Cmake(workspace) => {
+                    let dir = notes.dir(workspace)?;
+                    Some(cmake_script::render(&cmake_facts(workspace, wanted, &dir)?))
+                }
+                Saying::Report(_) => None,
+            };
+            notes.write(&inputs, &workspace, wanted, said, script)
+        }
+        _ => Ok(()),
+    };
     let locked = match &args.place.tree {
         Some(dir) => locked::try_apply(&workspace, &features, dir),
         None => locked::without_tree(&workspace),
     };
     if let locked::Tried::Ready(ready) = &locked {
         let (locked, wanted, resolution) = ready.as_ref();
-        tell_offsets(resolution, ui);
-        return locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui);
+        let said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
+        said.iter().for_each(|line| ui.note(line));
+        let (answer, plan) =
+            locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui)?;
+        if locked.stale.is_empty() {
+            write_note(&plan, wanted, said)?;
+        }
+        return Ok(answer);
     }
     let store = locked.or_store(context, &workspace, ui)?;
     let (wanted, resolution) = wanted(&workspace, &features, &store)?;
-    tell_offsets(&resolution, ui);
+    let mut said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
     if args.place.tree.is_none() {
-        tell_submodules(&wanted, ui);
+        said.extend(describe_submodules(&wanted));
     }
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)
+    said.iter().for_each(|line| ui.note(line));
+    let (answer, plan) = bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)?;
+    write_note(&plan, &wanted, said)?;
+    Ok(answer)
+}
+
+fn describe_offset((overlay, offset): &(OverlayName, Offset)) -> String {
+    format!(
+        "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
+        for_terminal(offset.path.as_bytes()),
+        offset.hunk,
+        plural(offset.lines.unsigned_abs(), "line", "lines"),
+        if offset.lines < 0 { "before" } else { "after" },
+    )
 }
 
 /// What is said of a tree that was made.
@@ -95,32 +142,16 @@ pub(super) enum Saying<'a> {
 }
 
 /// Submodules that were not declared stay empty: a build that wants their files will not find them.
-fn tell_submodules(wanted: &Wanted, ui: &mut Ui) {
+fn describe_submodules(wanted: &Wanted) -> Option<String> {
     let undeclared = wanted.listing.iter().filter(|(_, entry)| entry.mode == Mode::Submodule);
     let paths: Vec<String> = undeclared.map(|(path, _)| for_terminal(path.as_bytes())).collect();
-    if !paths.is_empty() {
-        let (what, stay) = if paths.len() == 1 {
-            ("submodule", "it stays empty")
-        } else {
-            ("submodules", "they stay empty")
-        };
-        let paths = paths.join(", ");
-        ui.note(format_args!(
-            "note: {what} {paths}: not in the manifest, so {stay}; `overlaid verify` says more"
-        ));
-    }
-}
-
-fn tell_offsets(resolution: &crate::overlay::Resolution, ui: &mut Ui) {
-    for (overlay, offset) in &resolution.offsets {
-        ui.note(format_args!(
-            "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
-            for_terminal(offset.path.as_bytes()),
-            offset.hunk,
-            plural(offset.lines.unsigned_abs(), "line", "lines"),
-            if offset.lines < 0 { "before" } else { "after" },
-        ));
-    }
+    let (what, stay) = match paths.len() {
+        0 => return None,
+        1 => ("submodule", "it stays empty"),
+        _ => ("submodules", "they stay empty"),
+    };
+    let paths = paths.join(", ");
+    Some(format!("note: {what} {paths}: not in the manifest, so {stay}; `overlaid verify` says more"))
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -142,12 +173,12 @@ pub(super) fn bring(
     context: &Context,
     workspace: &crate::io::workspace::Workspace,
     wanted: &Wanted,
-    store: &dyn crate::upstream::Upstream,
+    store: &crate::io::store::Store,
     place: &Place,
     dry_run: bool,
     saying: Saying<'_>,
     ui: &mut Ui,
-) -> Result<Answer, Failure> {
+) -> Result<(Answer, Plan), Failure> {
     let dir = match &place.tree {
         Some(dir) => dir.clone(),
         None => context.tree(workspace)?,
@@ -155,7 +186,7 @@ pub(super) fn bring(
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    conclude(context, &dir, wanted, outcome?, place, dry_run, saying, ui)
+    conclude(context, &dir, wanted, outcome?, Some(store), place, dry_run, saying, ui)
 }
 
 /// Says how it went.
@@ -165,14 +196,17 @@ pub(super) fn conclude(
     dir: &std::path::Path,
     wanted: &Wanted,
     outcome: Outcome,
+    store: Option<&crate::io::store::Store>,
     place: &Place,
     dry_run: bool,
     saying: Saying<'_>,
     ui: &mut Ui,
-) -> Result<Answer, Failure> {
+) -> Result<(Answer, Plan), Failure> {
     if place.tree.is_none() && !dry_run {
-        hide_from_git(&context.root)
-            .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
+        // The tree is right, whether git is told or not.
+        if let Err(error) = hide_from_git(&context.root) {
+            ui.warn(format_args!("cannot write `.overlaid/.gitignore`: {error}"));
+        }
     }
     let mut say = |plan: &Plan, done: Done| match saying {
         Saying::Report(command) => {
@@ -188,13 +222,13 @@ pub(super) fn conclude(
     match outcome {
         Outcome::Unchanged(plan) => {
             say(&plan, Done::Nothing)?;
-            Ok(Answer::Yes)
+            Ok((Answer::Yes, plan))
         }
         Outcome::Changed(plan) => {
             say(&plan, if dry_run { Done::Planned } else { Done::Written })?;
-            Ok(if dry_run { Answer::No } else { Answer::Yes })
+            Ok((if dry_run { Answer::No } else { Answer::Yes }, plan))
         }
-        Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
+        Outcome::Refused(refusals) => Err(refused(&refusals, dir, wanted, store, ui)),
         Outcome::NotOurs => Err(Failure::environment(format!(
             "`{}` has files in it that overlaid did not write",
             dir.display()
@@ -234,6 +268,22 @@ pub(super) fn tell(event: &Event, ui: &mut Ui) {
         }
         Event::Recovered { finished: false, steps } => {
             ui.note(format_args!("an earlier run was interrupted; its {steps} steps were taken back"));
+        }
+        Event::Discarded => {
+            ui.note(format_args!("an earlier run was interrupted; what it left over is removed"));
+        }
+        Event::JournalDamaged { kept } => {
+            ui.warn(format_args!(
+                "an earlier run was interrupted, and its journal is damaged: every file is read"
+            ));
+            if let Some(kept) = kept {
+                ui.note(format_args!("what it had moved aside is in `{}`", kept.display()));
+            }
+        }
+        Event::StateRebuilt { why } => {
+            ui.warn(format_args!(
+                "the recorded state of the tree cannot be used ({why}): every file is read"
+            ));
         }
         Event::Kept { path, copy } => {
             let path = for_terminal(path.as_bytes());
@@ -282,9 +332,7 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
     let changed = plan.steps.len();
     let right = plan.right;
     let summary = match done {
-        Done::Nothing => {
-            format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
-        }
+        Done::Nothing => nothing_to_do(right),
         Done::Planned => {
             format!("{} would change", plural(changed, "path", "paths"))
         }
@@ -295,7 +343,28 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
     ui.line(format_args!("{}: {summary}", dir.display()));
 }
 
-fn plural(count: usize, one: &str, many: &str) -> String {
+fn nothing_to_do(right: usize) -> String {
+    format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
+}
+
+fn report_unchanged(dir: &std::path::Path, note: &Note, ui: &mut Ui) {
+    if ui.is_json() {
+        ui.document(&json!({
+            "schema": "overlaid.apply.v1",
+            "tree": dir.display().to_string(),
+            "pin": note.commit,
+            "fingerprint": note.fingerprint,
+            "changed": false,
+            "steps": [],
+            "right": note.right,
+            "left-alone": [],
+        }));
+    } else {
+        ui.line(format_args!("{}: {}", dir.display(), nothing_to_do(note.right)));
+    }
+}
+
+pub(super) fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -310,24 +379,6 @@ fn word(action: Action, done: Done) -> &'static str {
         (Action::Chmod, _) => "chmod",
         (Action::Remove, _) => "removed",
     }
-}
-
-fn refused(refusals: &[Refusal], wanted: &Wanted, ui: &mut Ui) -> Failure {
-    let describe = |refusal: &Refusal| {
-        let owners = wanted.owners_of(&refusal.path);
-        let by = if owners.is_empty() { String::new() } else { format!(" (overlay {owners} writes there)") };
-        format!("{}: {}{by}", for_terminal(refusal.path.as_bytes()), refusal.difference)
-    };
-    let mut kind = FailureKind::NeedsPerson;
-    for refusal in refusals {
-        if !refusal.difference.is_content() {
-            kind = FailureKind::Environment;
-        }
-        ui.note(describe(refusal));
-    }
-    let paths = plural(refusals.len(), "path is", "paths are");
-    Failure::new(kind, format!("{paths} in the way; nothing was changed"))
-        .with_hint("make an overlay of the edit or undo it; --force overwrites it and keeps a copy")
 }
 
 fn to_json(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, command: &str) -> Value {

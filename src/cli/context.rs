@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
 use crate::id::{CommitId, Name};
+use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::store::{
     self, Environment, Need, Progress, Store, StoreError, StoreSpec, SubmoduleError, SubmoduleSpec,
 };
@@ -45,9 +46,17 @@ impl Context {
     /// # Errors
     /// If there is none or several and none was chosen, or it cannot be read.
     pub fn workspace(&self) -> Result<Workspace, Failure> {
+        self.workspace_from(&Disk::new(&self.root))
+    }
+
+    /// As [`Context::workspace`]; the manifest and the overlay files come from `own`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn workspace_from(&self, own: &dyn OwnFiles) -> Result<Workspace, Failure> {
         let files = self.manifest_files()?;
         match files.as_slice() {
-            [file] => self.load(file),
+            [file] => Ok(Workspace::load_from(own, &self.root, file)?),
             _ => {
                 let names: Vec<_> = files
                     .iter()
@@ -139,7 +148,15 @@ impl Context {
     /// # Errors
     /// If one does.
     pub fn tree(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {
-        let tree = self.root.join(workspace.manifest.tree_folder());
+        self.tree_at(&workspace.manifest.tree_folder())
+    }
+
+    /// As [`Context::tree`], for a folder relative to the repository.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tree_at(&self, folder: &Path) -> Result<PathBuf, Failure> {
+        let tree = self.root.join(folder);
         let real = |path: &Path| path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
         match (self.root.canonicalize().ok(), real(&tree)) {
             (Some(root), Some(real)) if !real.starts_with(&root) => {

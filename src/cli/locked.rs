@@ -12,7 +12,7 @@ use crate::io::store::Store;
 use crate::io::tree::{Options, TreeError};
 use crate::io::workspace::{LoadError, Workspace};
 use crate::overlay::{Resolution, Unwanted};
-use crate::plan::Wanted;
+use crate::plan::{Plan, Wanted};
 
 use super::apply::{Place, Saying, conclude, tell};
 use super::{Answer, Context, Failure, Ui};
@@ -111,7 +111,7 @@ pub fn bring(
     dry_run: bool,
     saying: Saying<'_>,
     ui: &mut Ui,
-) -> Result<Answer, Failure> {
+) -> Result<(Answer, Plan), Failure> {
     if let Some(first) = locked.stale.first() {
         let file = lock_file(&workspace.manifest.file);
         ui.warn(format_args!("`{}` is stale: {first}; write it anew: overlaid lock", file.display()));
@@ -120,7 +120,7 @@ pub fn bring(
     let options = Options { force: place.force, dry_run, adopt: true };
     let outcome = locked.bring(wanted, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    conclude(context, &dir, wanted, outcome?, place, dry_run, saying, ui)
+    conclude(context, &dir, wanted, outcome?, None, place, dry_run, saying, ui)
 }
 
 impl From<LockedError> for Failure {

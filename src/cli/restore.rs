@@ -33,7 +33,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let saying = Saying::Report("restore");
     if let locked::Tried::Ready(ready) = &locked {
         let (locked, wanted, _) = ready.as_ref();
-        return locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui);
+        return locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui)
+            .map(|(answer, _)| answer);
     }
     let store = locked.or_store(context, &workspace, ui)?;
     let upstream = &workspace.manifest.upstream;
@@ -41,4 +42,5 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let fingerprint = crate::overlay::fingerprint(pin, &Default::default(), &Default::default());
     let wanted = Wanted::pristine(upstream.name.value.clone(), pin, store.listing(pin)?, fingerprint);
     bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)
+        .map(|(answer, _)| answer)
 }

@@ -19,7 +19,7 @@ use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
 use crate::tree::{Content, Listing, Mode};
 use crate::upstream::{Upstream, UpstreamError};
-use crate::verify::tree::{self as tree_check, TreeDifference, TreePlace};
+use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
 use crate::verify::{
     Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states, submodules,
 };
@@ -354,7 +354,9 @@ impl Checked<'_> {
         let place = TreePlace { dir: &dir, is_adopted: args.tree.is_some() };
         let findings = compare_tree(&place, &wanted_trees);
         ui.end_progress();
-        findings
+        let mut findings = findings?;
+        findings.extend(check_attestation(&dir, &wanted_trees)?);
+        Ok(findings)
     }
 
     /// A build is of one profile.
@@ -383,6 +385,25 @@ impl Checked<'_> {
         }
         workspace.manifest.profiles.iter().map(|profile| context.features(workspace, Some(profile))).collect()
     }
+}
+
+/// What the tree says of itself against what it should be.
+fn check_attestation(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Result<Option<Finding>, Failure> {
+    let claimed = match tree::load_attestation(dir)? {
+        tree::Attested::Nothing => return Ok(None),
+        tree::Attested::Withdrawn => return Ok(Some(tree_check::attestation(Attestation::Missing))),
+        tree::Attested::Damaged => return Ok(Some(tree_check::attestation(Attestation::Damaged))),
+        tree::Attested::Claims(claimed) => claimed,
+    };
+    let is_of = |wanted: &Wanted| {
+        let entries = wanted.changes.iter().map(|(path, change)| (path, change.as_ref().map(Content::entry)));
+        claimed.pin == wanted.commit
+            && claimed.upstream == wanted.upstream.as_str()
+            && claimed.fingerprint == wanted.fingerprint
+            && entries.eq(claimed.overlaid.iter().map(|(path, entry)| (path, *entry)))
+    };
+    let is_right = wanted_trees.iter().any(|(wanted, _)| is_of(wanted));
+    Ok((!is_right).then(|| tree_check::attestation(Attestation::Differs)))
 }
 
 /// The differences to the tree that is the nearest.

@@ -1,74 +1,165 @@
 //! `.overlaid/attestation.json`: what the tree is, for whoever finds it later.
 //!
-//! A statement, not a proof: `verify` compares it with the tree. Nothing reads it to decide what to write.
+//! A statement, not a proof: `verify` compares it with the tree. It also tells what we wrote where the state is
+//! damaged. The format is in docs/trees.md.
 
 use bstr::ByteSlice;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::error::TreeError;
 use super::folder::{Root, create_at, read_at, unlink_at};
+use super::state::Origin;
 use crate::escape;
-use crate::id::UpstreamPath;
+use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::plan::Wanted;
-use crate::tree::Content;
+use crate::tree::{Content, Entry, Mode};
 
 /// The file in `.overlaid`.
 pub const FILE: &str = "attestation.json";
 const NEW_FILE: &str = "attestation.new";
 const SCHEMA: &str = "overlaid.attestation.v1";
 
+/// What a tree says of itself.
+#[derive(Debug, Serialize)]
+struct Attestation<'w> {
+    schema: &'static str,
+    upstream: &'w str,
+    pin: CommitId,
+    fingerprint: &'w str,
+    /// `made` by us, or `adopted`.
+    origin: Origin,
+    /// By path, in order.
+    overlaid: Vec<Overlaid<'w>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Overlaid<'w> {
+    path: String,
+    /// The path's bytes in hexadecimal digits, where they are no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    overlays: Vec<&'w str>,
+    /// Absent where overlays remove the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<Mode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<BlobId>,
+}
+
 /// The attestation of a tree that is what is wanted. The same tree gives the same bytes.
 #[must_use]
-pub fn render(wanted: &Wanted) -> String {
-    // Written by hand: build scripts do without a crate for JSON.
-    let mut text = format!(
-        "{{\n  \"schema\": \"{SCHEMA}\",\n  \"upstream\": {},\n  \"pin\": \"{}\",\n  \"fingerprint\": {},\n  \"overlaid\": ",
-        quoted(wanted.upstream.as_str()),
-        wanted.commit,
-        quoted(&wanted.fingerprint)
-    );
+pub fn render(wanted: &Wanted, origin: Origin) -> String {
     let overlaid = wanted.changes.iter().map(|(path, change)| {
-        let owners = wanted.owners.get(path).into_iter().flatten();
-        let owners: Vec<String> = owners.map(|name| format!("        {}", quoted(name.as_str()))).collect();
-        let mut fields = vec![
-            format!("      \"path\": {}", quoted(&name_of(path))),
-            format!("      \"overlays\": {}", list(&owners, "      ")),
-        ];
-        // Absent where overlays remove the path.
-        if let Some(entry) = change.as_ref().map(Content::entry) {
-            fields.push(format!("      \"mode\": \"{}\"", entry.mode.as_octal()));
-            fields.push(format!("      \"id\": \"{}\"", entry.id));
+        let entry = change.as_ref().map(Content::entry);
+        Overlaid {
+            // JSON has no other bytes than text.
+            path: path
+                .as_bytes()
+                .to_str()
+                .map_or_else(|_| escape::for_terminal(path.as_bytes()), str::to_owned),
+            path_bytes: path.as_bytes().to_str().is_err().then(|| hexadecimal(path.as_bytes())),
+            overlays: wanted.owners.get(path).into_iter().flatten().map(|name| name.as_str()).collect(),
+            mode: entry.map(|entry| entry.mode),
+            id: entry.map(|entry| entry.id),
         }
-        format!("    {{\n{}\n    }}", fields.join(",\n"))
     });
-    text.push_str(&list(&overlaid.collect::<Vec<_>>(), "  "));
-    text.push_str("\n}\n");
+    let attestation = Attestation {
+        schema: SCHEMA,
+        upstream: wanted.upstream.as_str(),
+        pin: wanted.commit,
+        fingerprint: &wanted.fingerprint,
+        origin,
+        overlaid: overlaid.collect(),
+    };
+    // Plain strings and ids always render.
+    let mut text = serde_json::to_string_pretty(&attestation).unwrap_or_default();
+    text.push('\n');
     text
 }
 
-/// JSON has no other bytes than text.
-fn name_of(path: &UpstreamPath) -> String {
-    path.as_bytes().to_str().map_or_else(|_| escape::for_terminal(path.as_bytes()), str::to_owned)
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn list(items: &[String], indent: &str) -> String {
-    if items.is_empty() { "[]".to_owned() } else { format!("[\n{}\n{indent}]", items.join(",\n")) }
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let pairs = digits?;
+    let bytes = pairs.chunks(2).map(|pair| match pair {
+        [high, low] => u8::try_from(high * 16 + low).ok(),
+        _ => None,
+    });
+    bytes.collect()
 }
 
-fn quoted(text: &str) -> String {
-    use std::fmt::Write;
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if u32::from(c) < 0x20 => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
+/// What an attestation claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The upstream's name.
+    pub upstream: String,
+    /// The commit.
+    pub pin: CommitId,
+    /// The hash of pin, overlay content and features.
+    pub fingerprint: String,
+    /// How the tree came to be.
+    pub origin: Origin,
+    /// What overlays made of each path; `None`: removed.
+    pub overlaid: Vec<(UpstreamPath, Option<Entry>)>,
+}
+
+/// What a tree says of itself, if it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attested {
+    /// Nobody brought it to anything.
+    Nothing,
+    /// It was brought to something once; a run that was interrupted left it without an attestation.
+    Withdrawn,
+    /// What lies there is none, or one of a version that we do not know.
+    Damaged,
+    /// This.
+    Claims(Claimed),
+}
+
+#[derive(Deserialize)]
+struct Text {
+    schema: String,
+    upstream: String,
+    pin: CommitId,
+    fingerprint: String,
+    origin: Origin,
+    overlaid: Vec<TextPath>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct TextPath {
+    path: String,
+    path_bytes: Option<String>,
+    mode: Option<Mode>,
+    id: Option<BlobId>,
+}
+
+/// Reads an attestation; `None` if it is none, or of a version that we do not know.
+#[must_use]
+pub fn parse(text: &[u8]) -> Option<Claimed> {
+    let Text { schema, upstream, pin, fingerprint, origin, overlaid } = serde_json::from_slice(text).ok()?;
+    if schema != SCHEMA {
+        return None;
     }
-    quoted.push('"');
-    quoted
+    let paths = overlaid.into_iter().map(|TextPath { path, path_bytes, mode, id }| {
+        let bytes = match path_bytes {
+            Some(digits) => from_hexadecimal(&digits)?,
+            None => path.into_bytes(),
+        };
+        let entry = match (mode, id) {
+            (Some(mode), Some(id)) => Some(Entry { mode, id }),
+            (None, None) => None,
+            _ => return None,
+        };
+        Some((UpstreamPath::parse(bytes).ok()?, entry))
+    });
+    Some(Claimed { upstream, pin, fingerprint, origin, overlaid: paths.collect::<Option<_>>()? })
 }
 
 /// The attestation that lies in a tree; `None` if there is none.
@@ -97,22 +188,21 @@ pub(super) fn withdraw(home: &Root) -> Result<(), TreeError> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use serde_json::json;
-
     use super::*;
-    use crate::id::{CommitId, Name};
+    use crate::id::Name;
 
     #[test]
-    fn it_is_the_json_that_a_crate_for_it_writes() {
-        let path = |text: &str| UpstreamPath::parse(text).unwrap();
-        let name = Name::parse("fix").unwrap();
-        let wanted = |changes: crate::tree::Changes| Wanted {
-            owners: changes
-                .keys()
-                .take(1)
-                .map(|path| (path.clone(), vec![name.clone(), name.clone()]))
-                .collect(),
-            changes,
+    fn what_is_written_is_read_again() {
+        let odd = |bytes: &[u8]| UpstreamPath::parse(bytes).unwrap();
+        let content = Content::file(*b"1");
+        let changes: crate::tree::Changes = [
+            (odd("a\"\\\u{1}é".as_bytes()), Some(content.clone())),
+            (odd(b"b"), None),
+            (odd(b"c\xff"), Some(content)),
+        ]
+        .into();
+        let wanted = Wanted {
+            changes: changes.clone(),
             ..Wanted::pristine(
                 Name::parse("up").unwrap(),
                 CommitId::from_bytes([7; 20]),
@@ -120,21 +210,12 @@ mod tests {
                 "12ab".to_owned(),
             )
         };
-        let content = Content::file(*b"1");
-        let changes = [(path("a\"\\\u{1}é"), Some(content.clone())), (path("b"), None)].into();
-        let pin = "07".repeat(20);
-        let head = |overlaid: serde_json::Value| json!({ "schema": SCHEMA, "upstream": "up", "pin": pin, "fingerprint": "12ab", "overlaid": overlaid });
-        let expected = head(json!([
-            { "path": "a\"\\\u{1}é", "overlays": ["fix", "fix"], "mode": "100644", "id": content.entry().id },
-            { "path": "b", "overlays": [] }
-        ]));
-        let text = render(&wanted(changes));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expected);
-        assert!(
-            text.contains("\n      \"overlays\": [\n        \"fix\",\n        \"fix\"\n      ],\n"),
-            "{text}"
-        );
-        let empty = render(&wanted(BTreeMap::new()));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&empty).unwrap(), head(json!([])));
+        let text = render(&wanted, Origin::Adopted);
+        let claimed = parse(text.as_bytes()).unwrap();
+        assert_eq!(claimed.pin, CommitId::from_bytes([7; 20]));
+        assert_eq!((claimed.fingerprint.as_str(), claimed.origin), ("12ab", Origin::Adopted));
+        let entries = changes.into_iter().map(|(path, change)| (path, change.as_ref().map(Content::entry)));
+        assert_eq!(claimed.overlaid, entries.collect::<Vec<_>>());
+        assert_eq!(parse(text.replace("attestation.v1", "attestation.v9").as_bytes()), None);
     }
 }

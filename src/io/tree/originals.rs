@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::error::TreeError;
 use super::folder::{Root, Way, create_at, mode_of, read_at, stat_at, unlink_at};
-use super::state::{Origin, State};
+use super::state::{Origin, Saved, State};
 use super::{HOME, prepare_home};
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::{Content, Entry, Mode};
@@ -59,7 +59,8 @@ impl Originals {
     /// If it cannot be read.
     pub fn recorded(&self) -> Result<Option<Recorded>, TreeError> {
         let Some(home) = self.root.inside(HOME)? else { return Ok(None) };
-        let Some(state) = State::load(&home)? else { return Ok(None) };
+        // Of a damaged state nothing is believed; the next run makes it anew.
+        let Saved::Good(state) = State::load(&home)? else { return Ok(None) };
         let mut entries = BTreeMap::new();
         let mut records = state.records();
         while let Some(record) = records.next() {

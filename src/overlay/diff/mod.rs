@@ -35,8 +35,6 @@ mod error;
 mod header;
 mod hunk;
 mod image;
-#[cfg(any(not(feature = "git"), test))]
-mod inflate;
 #[cfg(feature = "git")]
 mod marked;
 mod name;
