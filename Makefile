@@ -13,6 +13,7 @@ demo: tools ## overlays on the sample upstream: applied, verified, built, tested
 
 test: tools ## all tests
 	cargo test --locked
+	cargo test --locked --no-default-features --lib
 
 check: fmt clippy doc ## what CI runs: format, lints, documentation, tests
 	$(MAKE) test

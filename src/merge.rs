@@ -215,7 +215,7 @@ fn with_usual_markers(marked: &[u8], size: usize, labels: Labels<'_>) -> Text {
     text
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "git"))]
 mod tests {
     use super::*;
 
