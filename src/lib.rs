@@ -19,7 +19,8 @@
 //! 5. [`provenance`]: what an overlay is, measured against history. [`lex`] tells comments from code.
 //! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
 //! 7. [`verify`]: the checks.
-//! 8. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
+//! 8. [`bump`]: what a move of the pin makes of the overlays.
+//! 9. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
 //! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
@@ -48,6 +49,8 @@
 //! `cli` (default) is the program. `git` is the library with git objects and merges. Without features: manifests,
 //! tokens, plans, trees and the rules of the proof, with few dependencies.
 
+#[cfg(feature = "git")]
+pub mod bump;
 pub mod canonical_json;
 #[cfg(feature = "cli")]
 pub mod cli;

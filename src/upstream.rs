@@ -85,6 +85,30 @@ pub trait Upstream: Sync {
         exclude: Option<CommitId>,
         paths: &[UpstreamPath],
     ) -> Result<Vec<Touch>, UpstreamError>;
+
+    /// The commits after `from` up to `to` along first parents, oldest first, with what each changes at these paths against
+    /// the one before. `None` if that line does not lead from `to` to `from`.
+    ///
+    /// # Errors
+    /// If the history or a tree is not here.
+    #[cfg(feature = "git")]
+    fn first_parents(
+        &self,
+        from: CommitId,
+        to: CommitId,
+        paths: &[UpstreamPath],
+    ) -> Result<Option<Vec<Link>>, UpstreamError> {
+        crate::bump::line_by_entries(self, from, to, paths)
+    }
+}
+
+/// A commit of a line of first parents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The commit.
+    pub commit: CommitId,
+    /// The paths that it changes, by their places in the question, with what stands there now.
+    pub changed: Vec<(usize, Option<Entry>)>,
 }
 
 /// A path at which two trees differ.
