@@ -3,6 +3,7 @@
 mod apply;
 mod bench;
 mod build;
+mod bump;
 mod context;
 mod diff;
 mod error;
@@ -81,6 +82,7 @@ enum Command {
     Build(build::Args),
     Test(test::Args),
     Prove(prove::Args),
+    Bump(bump::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -109,6 +111,7 @@ fn run() -> ExitCode {
         Command::Build(args) => build::run(&context, args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
+        Command::Bump(args) => bump::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {
