@@ -10,6 +10,7 @@
 mod support;
 
 mod apply;
+mod bump;
 mod diff;
 mod diff_command;
 mod lex;
