@@ -26,6 +26,9 @@ fn every_outcome() -> (Upstream, Project, String, String) {
         .iter()
         .map(|name| (format!("src/{name}.c"), code))
         .collect();
+    let gone = "int nothing;\nint like;\nint the;\nint others;\n";
+    let start: Vec<(String, &str)> =
+        start.into_iter().map(|(path, text)| if path == "src/gone.c" { (path, gone) } else { (path, text) }).collect();
     let start: Vec<(&str, &str)> = start.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let old = upstream.commit("start", &start);
     let pin = upstream.commit("mend back (#7)", &[("src/back.c", &code.replace("e = 5", "e = 50"))]);
@@ -47,10 +50,11 @@ fn every_outcome() -> (Upstream, Project, String, String) {
     let overlays = overlays + &files("new", &pin, &["src/new.c"]) + &files("back", &old, &["src/back.c"]);
     let project = Project::on(&upstream, &pin, &overlays);
     let ours = code.replace("a = 1", "a = 7");
-    for name in ["same", "merge", "clash", "taken", "gone", "moved"] {
+    for name in ["same", "merge", "clash", "taken", "moved"] {
         project.write(&format!("overlays/up/src/{name}.c"), &ours);
     }
     project.write("overlays/up/src/comment.c", code.replace("c = 3", "c = 30 /* ours */"));
+    project.write("overlays/up/src/gone.c", gone.replace("int the", "long the"));
     project.write("overlays/up/src/new.c", "int ours;\n");
     project.write("overlays/up/src/back.c", format!("// kept back\n{code}"));
     (upstream, project, pin, to)
@@ -217,8 +221,7 @@ fn a_gone_path_and_an_add_add_wait_for_a_person() {
     assert!(added.starts_with("<<<<<<< new\nint ours;\n=======\nint theirs;\n>>>>>>> upstream "), "{added}");
     project.write(".overlaid/bump/up/new/src/new.c", "int both;\n");
     project.write(".overlaid/bump/up/clash/src/clash.c", "int clash;\n");
-    // The overlay of the path that is gone goes: an empty file says so.
-    assert!(project.read(".overlaid/bump/up/gone/src/gone.c.ours").contains("a = 7"));
+    assert!(project.read(".overlaid/bump/up/gone/src/gone.c.ours").contains("long the"));
     project.write(".overlaid/bump/up/gone/src/gone.c", "int stays;\n");
     project.run(&["bump", "--continue"]).expect(0);
     assert_eq!(project.read("overlays/up/src/gone.c"), "int stays;\n");
@@ -236,6 +239,21 @@ fn a_gone_path_and_an_add_add_wait_for_a_person() {
     for (overlay, state) in [("back", "rollback"), ("taken", "redundant"), ("merge", "fresh"), ("gone", "new")] {
         assert_eq!(outcome(&states, overlay)["state"], state, "{states:#}");
     }
+}
+
+#[test]
+fn two_overlays_do_not_move_to_one_path() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("a.c", NUMBERS), ("b.c", NUMBERS)]);
+    upstream.commit("copy", &[("lib/c.c", NUMBERS)]);
+    let to = upstream.remove("one file for both", &["a.c", "b.c"]);
+    let overlays = files("a", &base, &["a.c"]) + &files("b", &base, &["b.c"]);
+    let project = Project::on(&upstream, &base, &overlays);
+    project.write("overlays/up/a.c", NUMBERS.replace("one", "ONE"));
+    project.write("overlays/up/b.c", NUMBERS.replace("two", "TWO"));
+    let run = project.run(&["bump", "--to", &to]).expect(3);
+    assert!(run.stdout.contains("overlay `a` is there, too"), "{}", run.stdout);
+    assert_eq!(project.read("overlays/up/b.c"), NUMBERS.replace("two", "TWO"));
 }
 
 #[test]

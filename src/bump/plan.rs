@@ -47,7 +47,8 @@ pub fn plan(question: &Question<'_>, resolved: &Resolved) -> Plan {
         upstream: question.upstream,
     };
     let places: Vec<usize> = (0..subjects.len()).collect();
-    let overlays = in_parallel(&places, |index| plan_one(question, &court, *index));
+    let mut overlays = in_parallel(&places, |index| plan_one(question, &court, *index));
+    keep_apart(&subjects, &mut overlays);
     Plan { from: question.from, to: question.to, style: question.style, overlays }
 }
 
@@ -155,6 +156,30 @@ fn follow_renames(
         path.misfit = judged.misfit;
         path.result = result.map(|side| side.0.map(|(_, content)| content));
         path.theirs = theirs.0.map(|(_, content)| content);
+    }
+}
+
+/// Two overlays do not move to one path, and none moves to where another one's file is: a person must say what is meant.
+fn keep_apart(subjects: &[Subject<'_>], overlays: &mut [OverlayPlan]) {
+    let mut taken: BTreeMap<UpstreamPath, OverlayName> = BTreeMap::new();
+    for subject in subjects.iter().filter(|subject| subject.loaded.overlay.kind.is_whole()) {
+        taken.extend(subject.sides.keys().map(|path| (path.clone(), subject.loaded.name().clone())));
+    }
+    for (overlay, subject) in overlays.iter_mut().zip(subjects) {
+        if !subject.loaded.overlay.kind.is_whole() {
+            continue;
+        }
+        for path in &mut overlay.paths {
+            let Some((to, _)) = &path.to else { continue };
+            match taken.get(to) {
+                Some(other) => {
+                    path.why = format!("upstream moved the path to {to}, and overlay `{other}` is there, too");
+                    path.result = None;
+                    path.misfit = None;
+                }
+                None => drop(taken.insert(to.clone(), overlay.name.clone())),
+            }
+        }
     }
 }
 

@@ -90,16 +90,18 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.abort {
         return abort(context, ui);
     }
-    if args.go_on {
-        if let Some(done) = own_edits::finish(&context.root)? {
-            show::written(&done, ui);
-        }
+    let finished = if args.go_on { own_edits::finish(&context.root)? } else { None };
+    if let Some(done) = &finished {
+        show::written(done, ui);
     }
     let workspace = without_problems(context.workspace()?)?;
     let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
     let under_way = work.load()?;
     if args.go_on {
         let Some(state) = under_way else {
+            if finished.is_some() {
+                return Ok(Answer::Yes);
+            }
             return Err(Failure::input("no bump is under way").with_hint("start one: overlaid bump --to REV"));
         };
         let store = context.store_with(&workspace, Some(&state.to.to_string()), ui)?;

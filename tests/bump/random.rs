@@ -17,7 +17,7 @@ fn lines(text: &str) -> Vec<String> {
 /// Changes, adds or removes a few lines.
 fn edit(random: &mut Random, text: &str) -> String {
     let mut lines = lines(text);
-    for _ in 0..random.below(3) + 1 {
+    for _ in 0..random.below(2) + 1 {
         let at = random.below(lines.len().max(1)).min(lines.len().saturating_sub(1));
         match random.below(4) {
             0 => lines.insert(at, format!("int n{} = {};", random.below(9), random.below(9))),
@@ -38,7 +38,7 @@ struct History {
 
 fn history(random: &mut Random, commits: usize) -> History {
     let mut upstream = Upstream::new();
-    let start = (0..12).map(|n| format!("int v{n} = {n};\n")).collect::<String>();
+    let start = (0..60).map(|n| format!("int v{n} = {n};\n")).collect::<String>();
     let mut now: BTreeMap<String, String> = (0..FILES).map(|n| (format!("f{n}.c"), start.clone())).collect();
     let mut history = History { upstream: Upstream::new(), commits: Vec::new(), contents: Vec::new() };
     for number in 0..commits {
@@ -116,8 +116,8 @@ fn what_is_written_is_what_git_merges() {
     let mut merged = 0;
     for seed in 0..cases(12) {
         let mut random = Random::new(seed);
-        let history = history(&mut random, 8);
-        let (pin, to) = (2, 7);
+        let history = history(&mut random, 6);
+        let (pin, to) = (2, 5);
         let (project, whole) = project(&mut random, &history, pin);
         let before: Vec<String> = whole.iter().map(|(_, path, _)| project.read(&format!("overlays/up/{path}"))).collect();
         let run = project.run(&["--json", "bump", "--to", &history.commits[to]]);
