@@ -50,6 +50,8 @@
 //! tokens, plans, trees and the rules of the proof, with few dependencies.
 
 #[cfg(feature = "git")]
+pub mod accept;
+#[cfg(feature = "git")]
 pub mod bump;
 pub mod canonical_json;
 #[cfg(feature = "cli")]

@@ -9,6 +9,7 @@
 #[allow(dead_code)]
 mod support;
 
+mod accept;
 mod apply;
 mod bump;
 mod diff;

@@ -1,5 +1,6 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
+mod accept;
 mod apply;
 mod bench;
 mod build;
@@ -83,6 +84,7 @@ enum Command {
     Test(test::Args),
     Prove(prove::Args),
     Bump(bump::Args),
+    Accept(accept::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -112,6 +114,7 @@ fn run() -> ExitCode {
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
+        Command::Accept(args) => accept::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

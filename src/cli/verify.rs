@@ -18,7 +18,7 @@ use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
 use crate::tree::Content;
 use crate::verify::tree::{self as tree_check, TreeDifference, TreePlace};
-use crate::verify::{Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states};
+use crate::verify::{accepted, Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states};
 
 use super::diff::{changes_since, compare};
 use super::status::{branch_is_missing, inspect_all};
@@ -127,7 +127,7 @@ impl Checked<'_> {
         let loaded: Vec<&Loaded> = workspace.overlays.iter().collect();
         let reports = inspect_all(workspace, &loaded, self.store);
         for (loaded, report) in loaded.iter().zip(&reports) {
-            findings.extend(states::check(manifest, loaded, report));
+            findings.extend(accepted::settle(manifest, loaded, report, states::check(manifest, loaded, report)));
             findings.extend(self.check_overlay(loaded, report)?);
         }
         findings.extend(self.check_coverage(&loaded, &reports)?);
