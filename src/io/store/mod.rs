@@ -8,6 +8,7 @@ mod ancestry;
 mod cache;
 mod environment;
 mod error;
+mod first_parents;
 mod git;
 mod history;
 mod location;
@@ -184,6 +185,15 @@ impl Upstream for Store {
         paths: &[UpstreamPath],
     ) -> Result<Vec<Touch>, UpstreamError> {
         history::touches(&self.objects, tip, exclude, paths)
+    }
+
+    fn first_parents(
+        &self,
+        from: CommitId,
+        to: CommitId,
+        paths: &[UpstreamPath],
+    ) -> Result<Option<Vec<crate::upstream::Link>>, UpstreamError> {
+        first_parents::line(&self.objects, from, to, paths)
     }
 }
 
