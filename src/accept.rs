@@ -36,7 +36,8 @@ pub fn acceptance(overlay: &Overlay, report: &OverlayReport, pin: CommitId) -> A
 /// A hash of what the overlay gives its paths and of what upstream has there at the pin.
 #[must_use]
 pub fn content(report: &OverlayReport) -> String {
-    let name = |blob: &Option<crate::id::BlobId>| blob.map_or_else(|| "absent".to_owned(), |blob| blob.to_string());
+    let name =
+        |blob: &Option<crate::id::BlobId>| blob.map_or_else(|| "absent".to_owned(), |blob| blob.to_string());
     let lines = report.paths.iter().map(|path| {
         let (ours, pin) = (name(&path.blobs.overlay), name(&path.blobs.pin));
         serde_json::json!([path.path, ours, pin])
@@ -56,7 +57,8 @@ pub fn refusal(overlay: &Overlay, report: &OverlayReport) -> Option<String> {
         return Some(format!("overlay `{name}` does not apply at the pin; that cannot be accepted"));
     }
     let is_well = |state: State| matches!(state, State::Fresh | State::New);
-    let has_note = |code: &str| report.paths.iter().flat_map(|path| &path.notes).any(|note| note.code() == code);
+    let has_note =
+        |code: &str| report.paths.iter().flat_map(|path| &path.notes).any(|note| note.code() == code);
     if report.paths.iter().all(|path| is_well(path.state)) && !has_note("resurrects") {
         return Some(format!("overlay `{name}` is {}: there is nothing to accept", report.state));
     }

@@ -4,21 +4,28 @@
 //! `--json`. Never prints, and never decides what is wrong. Text from manifests and upstreams is foreign:
 //! what could steer a terminal or reorder a line is made visible.
 
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only drawings need all of it"))]
 mod escape;
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only drawings need all of it"))]
 mod excerpt;
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "cli")]
 use annotate_snippets::renderer::DecorStyle;
+#[cfg(feature = "cli")]
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
 pub use escape::{escaped, quoted};
 
+#[cfg(feature = "cli")]
 use escape::escaped_path;
-use excerpt::{Excerpt, floor_char, line_end, line_start};
+#[cfg(feature = "cli")]
+use excerpt::Excerpt;
+use excerpt::{floor_char, line_end, line_start};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -83,8 +90,10 @@ pub struct Record {
     pub hint: Option<String>,
 }
 
+#[cfg(feature = "cli")]
 /// Lines that lie further apart are shown as two snippets.
 const APART: usize = 1000;
+#[cfg(feature = "cli")]
 /// A place further right than this is named, and not drawn.
 const FAR_RIGHT: usize = 4000;
 
@@ -154,9 +163,33 @@ impl Diagnostic {
         self
     }
 
+    /// The message on one line, `file:line:column: what is wrong`, and a second line with what to do.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let mut text = String::new();
+        if let Some(place) = &self.at {
+            let (line, column) = place.line_and_column();
+            text = format!("{}:{line}:{column}: ", escaped(&place.file.to_string_lossy()));
+        }
+        text.push_str(&escaped(&self.message));
+        if let Some(hint) = &self.hint {
+            text.push_str("\nhint: ");
+            text.push_str(&escaped(hint));
+        }
+        text
+    }
+
+    /// As [`Diagnostic::brief`]: without the command line there is nobody to draw for.
+    #[cfg(not(feature = "cli"))]
+    #[must_use]
+    pub fn render(&self, _color: bool, _width: usize) -> String {
+        self.brief()
+    }
+
     /// The message as text, without a line break at the end.
     ///
     /// `width` is that of the terminal; longer source lines are trimmed around what they show.
+    #[cfg(feature = "cli")]
     #[must_use]
     pub fn render(&self, color: bool, width: usize) -> String {
         let level = match self.severity {
@@ -200,15 +233,18 @@ impl Diagnostic {
     }
 
     /// The message as JSON: `{code, severity, message, file, line, column, hint}`.
+    #[cfg(feature = "cli")]
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self.to_record()).unwrap_or_default()
     }
 
+    #[cfg(feature = "cli")]
     fn places(&self) -> impl Iterator<Item = &Place> {
         self.at.iter().chain(&self.more)
     }
 
+    #[cfg(feature = "cli")]
     /// One snippet for places that lie close together in a file, and one for each that does not.
     fn snippets(&self) -> Vec<Drawn<'_>> {
         let mut clusters: Vec<Vec<&Place>> = Vec::new();
@@ -230,6 +266,7 @@ impl Diagnostic {
         drawn
     }
 
+    #[cfg(feature = "cli")]
     fn draw(&self, cluster: &[&Place]) -> Snippet<'static, annotate_snippets::Annotation<'static>> {
         let excerpt = Excerpt::of(cluster);
         let mut snippet = Snippet::source(excerpt.text)
@@ -246,16 +283,19 @@ impl Diagnostic {
     }
 }
 
+#[cfg(feature = "cli")]
 enum Drawn<'a> {
     Source(Snippet<'static, annotate_snippets::Annotation<'static>>),
     Position(Origin<'a>),
 }
 
+#[cfg(feature = "cli")]
 fn is_far_right(place: &Place) -> bool {
     let start = place.range().start;
     start - line_start(&place.text, start) > FAR_RIGHT
 }
 
+#[cfg(feature = "cli")]
 fn is_near(a: &Place, b: &Place) -> bool {
     let (low, high) = (a.range().start.min(b.range().start), a.range().start.max(b.range().start));
     a.file == b.file
@@ -264,4 +304,5 @@ fn is_near(a: &Place, b: &Place) -> bool {
 }
 
 #[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests;

@@ -16,6 +16,10 @@ pub struct CommitId([u8; 20]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobId([u8; 20]);
 
+/// The name git gives to a folder with all that is in it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeId([u8; 20]);
+
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdError {
@@ -90,7 +94,7 @@ macro_rules! id_type {
 
             /// An id from its 20 bytes.
             #[must_use]
-            pub fn from_bytes(bytes: [u8; 20]) -> Self {
+            pub const fn from_bytes(bytes: [u8; 20]) -> Self {
                 Self(bytes)
             }
 
@@ -132,6 +136,7 @@ macro_rules! id_type {
 
 id_type!(CommitId);
 id_type!(BlobId);
+id_type!(TreeId);
 
 impl BlobId {
     /// The id that `git hash-object` gives to this content, with no filter applied.

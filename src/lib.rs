@@ -17,6 +17,7 @@
 //! 3. [`upstream`]: what can be asked of an upstream. `io::store` answers from git objects.
 //! 4. [`overlay`]: what a set of overlays makes of a commit's tree; [`merge`] and [`overlay::diff`] help.
 //! 5. [`provenance`]: what an overlay is, measured against history. [`lex`] tells comments from code.
+//!    [`lock`] is what is kept of the answers for places without git; `io::locked` applies from it.
 //! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
 //! 7. [`verify`]: the checks.
 //! 8. [`bump`]: what a move of the pin makes of the overlays.
@@ -46,34 +47,44 @@
 //!
 //! # Features
 //!
-//! `cli` (default) is the program. `git` is the library with git objects and merges. Without features: manifests,
-//! tokens, plans, trees and the rules of the proof, with few dependencies.
+//! `cli` (default) is the program. `git` is the library with git objects and merges, `proof` builds variants and runs
+//! tests on them. Without features: manifests, tokens, plans, locks and trees, with few dependencies, for build scripts;
+//! see [`build_script`]. `cmake` gives those a configuration of the crate `cmake`.
 
 #[cfg(feature = "git")]
 pub mod accept;
 #[cfg(feature = "git")]
 pub mod bump;
+pub mod build_script;
+#[cfg(any(feature = "git", feature = "proof"))]
 pub mod canonical_json;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "cli")]
+pub mod cmake_script;
 pub mod diagnostic;
 pub mod escape;
+#[cfg(feature = "proof")]
 pub mod evidence;
+#[cfg(feature = "git")]
+pub mod gitmodules;
 pub mod id;
 pub mod io;
+#[cfg(feature = "proof")]
 pub mod kernel_test;
 pub mod lex;
+pub mod lock;
 pub mod manifest;
-#[cfg(feature = "git")]
 pub mod merge;
-#[cfg(feature = "git")]
 pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]
 pub mod provenance;
 pub mod tree;
 pub mod upstream;
+#[cfg(feature = "proof")]
 pub mod variant;
+#[cfg(feature = "proof")]
 pub mod verdict;
 #[cfg(feature = "git")]
 pub mod verify;

@@ -4,7 +4,6 @@
 //! libgit2's, set up so that its result equals `git merge-file` byte for byte. Never reads a tree.
 
 use std::sync::Arc;
-use std::sync::Once;
 
 use crate::tree::{Content, Mode};
 
@@ -139,6 +138,13 @@ struct Text {
     places: usize,
 }
 
+/// Without libgit2 no text is merged: a lock file has the results.
+#[cfg(not(feature = "git"))]
+fn merge_text(_: &[u8], _: &[u8], _: &[u8], _: Style, _: Labels<'_>) -> Result<Text, &'static str> {
+    Err("this program was built without the feature `git`, and merges no text")
+}
+
+#[cfg(feature = "git")]
 fn merge_text(
     base: &[u8],
     ours: &[u8],
@@ -147,7 +153,7 @@ fn merge_text(
     labels: Labels<'_>,
 ) -> Result<Text, git2::Error> {
     // libgit2 initialises itself on the first call of most functions, but not of this one.
-    static INIT: Once = Once::new();
+    static INIT: std::sync::Once = std::sync::Once::new();
     INIT.call_once(|| {
         let _ = git2::Version::get();
         let _ = git2::Oid::hash_object(git2::ObjectType::Blob, b"");
@@ -172,6 +178,7 @@ fn merge_text(
     Ok(with_usual_markers(merged.content(), size, labels))
 }
 
+#[cfg(feature = "git")]
 /// The length of the longest run of a marker's character at the start of a line.
 fn longest_marker(text: &[u8]) -> usize {
     let run = |line: &[u8]| match line.first() {
@@ -181,6 +188,7 @@ fn longest_marker(text: &[u8]) -> usize {
     text.split(|&b| b == b'\n').map(run).max().unwrap_or(0)
 }
 
+#[cfg(feature = "git")]
 /// Markers of seven characters with labels, as git writes them. (libgit2 leaves out the label of an empty side.)
 fn with_usual_markers(marked: &[u8], size: usize, labels: Labels<'_>) -> Text {
     let mut text = Text { bytes: Vec::with_capacity(marked.len()), places: 0 };

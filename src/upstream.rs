@@ -10,7 +10,8 @@ use bstr::BString;
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::{Entry, Listing};
 
-/// What the core asks of an upstream. Implemented by `io::store::Store` and, in tests, by a map.
+/// What the core asks of an upstream. Implemented by `io::store::Store` (git objects), by
+/// `lock::LockedUpstream` (a lock file) and, in tests, by a map.
 /// Several threads may ask at the same time.
 pub trait Upstream: Sync {
     /// What stands at a path of a commit; `None` if nothing does, or only a folder.
@@ -52,6 +53,17 @@ pub trait Upstream: Sync {
                 after: after.get(path).copied(),
             })
             .collect())
+    }
+
+    /// What a merge of these three gave when it was recorded; `None` if it was not. An upstream that has all
+    /// contents need not know any.
+    fn known_merge(
+        &self,
+        _base: Option<Entry>,
+        _ours: Option<Entry>,
+        _theirs: Option<Entry>,
+    ) -> Option<Option<Entry>> {
+        None
     }
 
     /// A commit's header.
@@ -169,6 +181,18 @@ pub enum UpstreamError {
         /// What went wrong.
         why: String,
     },
+    /// A path in a submodule that was not declared, or such a submodule itself: it has no content here.
+    InSubmodule {
+        /// The path.
+        path: UpstreamPath,
+        /// The submodule.
+        submodule: UpstreamPath,
+    },
+    /// A lock file answers, and does not have what was asked.
+    NotLocked {
+        /// What was asked for.
+        what: String,
+    },
     /// The upstream's tree has a path that cannot be written safely.
     UnsafePath {
         /// The path, as git has it.
@@ -188,6 +212,15 @@ impl fmt::Display for UpstreamError {
                 write!(f, "{what} {id} is not in the upstream store, which is a shallow clone")
             }
             UpstreamError::Unreadable { what, why } => write!(f, "cannot read {what}: {why}"),
+            UpstreamError::InSubmodule { path, submodule } => {
+                if path == submodule {
+                    write!(f, "{path} is a submodule")?;
+                } else {
+                    write!(f, "{path} lies in the submodule {submodule}")?;
+                }
+                f.write_str(", which the manifest does not declare with [[upstream.submodule]]")
+            }
+            UpstreamError::NotLocked { what } => write!(f, "the lock file does not have {what}"),
             UpstreamError::UnsafePath { path, why } => {
                 write!(f, "the upstream has the path {path:?}: {why}")
             }

@@ -9,7 +9,8 @@ fn rollback() -> (Upstream, Project, String) {
     let mut upstream = Upstream::new();
     let base = upstream.commit("start", &[("k.c", ONE)]);
     let pin = upstream.commit("mend", &[("k.c", &ONE.replace("int e", "long e"))]);
-    let more = format!("\n[[overlay]]\nname = \"back\"   # on purpose\nbase = \"{base}\"\nfiles = [\"k.c\"]\n");
+    let more =
+        format!("\n[[overlay]]\nname = \"back\"   # on purpose\nbase = \"{base}\"\nfiles = [\"k.c\"]\n");
     let project = Project::on(&upstream, &pin, &more);
     project.write("overlays/up/k.c", ONE);
     (upstream, project, pin)
@@ -18,7 +19,8 @@ fn rollback() -> (Upstream, Project, String) {
 fn findings(project: &Project) -> Vec<String> {
     let document = project.run(&["--json", "verify"]).json();
     let findings = document["findings"].as_array().unwrap().iter();
-    let words = findings.map(|f| format!("{} {}", f["severity"].as_str().unwrap(), f["code"].as_str().unwrap()));
+    let words =
+        findings.map(|f| format!("{} {}", f["severity"].as_str().unwrap(), f["code"].as_str().unwrap()));
     words.filter(|word| !word.contains("tree-absent") && !word.contains("unchecked")).collect()
 }
 

@@ -6,6 +6,12 @@ use std::path::Path;
 
 use crate::support::{Project, Upstream, git, write};
 
+mod adopted;
+mod crash;
+mod fingerprint;
+mod obstacles;
+mod unchanged;
+
 /// An upstream with all kinds of entries, and its commit.
 fn upstream() -> (Upstream, String) {
     let mut upstream = Upstream::new();
@@ -49,6 +55,8 @@ fn files(dir: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
             let meta = entry.path().symlink_metadata().unwrap();
             let bytes = match meta.is_symlink() {
                 true => std::fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes(),
+                // Reading a pipe would wait for ever.
+                false if !meta.is_file() => Vec::new(),
                 false => std::fs::read(entry.path()).unwrap(),
             };
             let name = entry.path().strip_prefix(dir).unwrap().display().to_string();

@@ -10,12 +10,18 @@ const NUMBERS: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten
 /// An overlay of whole files.
 fn files(name: &str, base: &str, paths: &[&str]) -> String {
     let paths: Vec<String> = paths.iter().map(|path| format!("\"{path}\"")).collect();
-    format!("\n[[overlay]]\nname = \"{name}\"\nbase = \"{base}\"   # derived from\nfiles = [{}]\n", paths.join(", "))
+    format!(
+        "\n[[overlay]]\nname = \"{name}\"\nbase = \"{base}\"   # derived from\nfiles = [{}]\n",
+        paths.join(", ")
+    )
 }
 
 fn outcome<'a>(document: &'a serde_json::Value, overlay: &str) -> &'a serde_json::Value {
     let overlays = document["overlays"].as_array().unwrap();
-    overlays.iter().find(|found| found["name"] == overlay).unwrap_or_else(|| panic!("{overlay}: {document:#}"))
+    overlays
+        .iter()
+        .find(|found| found["name"] == overlay)
+        .unwrap_or_else(|| panic!("{overlay}: {document:#}"))
 }
 
 /// Every outcome in one upstream, one file each.
@@ -27,20 +33,25 @@ fn every_outcome() -> (Upstream, Project, String, String) {
         .map(|name| (format!("src/{name}.c"), code))
         .collect();
     let gone = "int nothing;\nint like;\nint the;\nint others;\n";
-    let start: Vec<(String, &str)> =
-        start.into_iter().map(|(path, text)| if path == "src/gone.c" { (path, gone) } else { (path, text) }).collect();
+    let start: Vec<(String, &str)> = start
+        .into_iter()
+        .map(|(path, text)| if path == "src/gone.c" { (path, gone) } else { (path, text) })
+        .collect();
     let start: Vec<(&str, &str)> = start.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let old = upstream.commit("start", &start);
     let pin = upstream.commit("mend back (#7)", &[("src/back.c", &code.replace("e = 5", "e = 50"))]);
-    upstream.commit("change the end", &[
-        ("src/merge.c", &code.replace("e = 5", "e = 50")),
-        ("src/clash.c", &code.replace("a = 1", "a = 10")),
-        ("src/taken.c", &code.replace("a = 1", "a = 7").replace("e = 5", "e = 50")),
-        ("src/comment.c", &code.replace("c = 3", "c = 30")),
-        ("src/new.c", "int theirs;\n"),
-        ("src/back.c", &code.replace("e = 5", "e = 50").replace("a = 1", "a = 10")),
-        ("lib/moved.c", code),
-    ]);
+    upstream.commit(
+        "change the end",
+        &[
+            ("src/merge.c", &code.replace("e = 5", "e = 50")),
+            ("src/clash.c", &code.replace("a = 1", "a = 10")),
+            ("src/taken.c", &code.replace("a = 1", "a = 7").replace("e = 5", "e = 50")),
+            ("src/comment.c", &code.replace("c = 3", "c = 30")),
+            ("src/new.c", "int theirs;\n"),
+            ("src/back.c", &code.replace("e = 5", "e = 50").replace("a = 1", "a = 10")),
+            ("lib/moved.c", code),
+        ],
+    );
     std::fs::remove_file(upstream.path().join("src/gone.c")).unwrap();
     let to = upstream.remove("clean up", &["src/moved.c"]);
     let overlays: String = ["same", "merge", "clash", "taken", "comment", "gone", "moved"]
@@ -139,10 +150,10 @@ fn a_place_that_should_repeat_the_pin_and_does_not_stops_it() {
 fn conflict() -> (Upstream, Project, String, String) {
     let mut upstream = Upstream::new();
     let base = upstream.commit("start", &[("k.c", NUMBERS), ("m.c", NUMBERS)]);
-    let to = upstream.commit("upper case", &[
-        ("k.c", &NUMBERS.replace("five", "FIVE")),
-        ("m.c", &NUMBERS.replace("ten", "TEN")),
-    ]);
+    let to = upstream.commit(
+        "upper case",
+        &[("k.c", &NUMBERS.replace("five", "FIVE")), ("m.c", &NUMBERS.replace("ten", "TEN"))],
+    );
     let overlays = files("clash", &base, &["k.c"]) + &files("fits", &base, &["m.c"]);
     let project = Project::on(&upstream, &base, &overlays);
     project.write("overlays/up/k.c", NUMBERS.replace("five", "fünf"));
@@ -182,7 +193,17 @@ fn merge_file(upstream: &Upstream, project: &Project, base: &str, to: &str, styl
     write(&folder.path().join("theirs"), upstream.show(to, "k.c"));
     let labels = [format!("base {}", &base[..10]), format!("upstream {}", &to[..10])];
     let mut git = crate::support::command("git");
-    git.current_dir(folder.path()).args(["merge-file", "-p", style, "-L", "clash", "-L", &labels[0], "-L", &labels[1]]);
+    git.current_dir(folder.path()).args([
+        "merge-file",
+        "-p",
+        style,
+        "-L",
+        "clash",
+        "-L",
+        &labels[0],
+        "-L",
+        &labels[1],
+    ]);
     String::from_utf8(git.args(["ours", "base", "theirs"]).output().unwrap().stdout).unwrap()
 }
 
@@ -236,7 +257,9 @@ fn a_gone_path_and_an_add_add_wait_for_a_person() {
     assert_eq!(manifest.matches(&to).count(), 9, "{manifest}");
     project.run(&["apply"]).expect(0);
     let states = project.run(&["--json", "status"]).expect(0).json();
-    for (overlay, state) in [("back", "rollback"), ("taken", "redundant"), ("merge", "fresh"), ("gone", "new")] {
+    for (overlay, state) in
+        [("back", "rollback"), ("taken", "redundant"), ("merge", "fresh"), ("gone", "new")]
+    {
         assert_eq!(outcome(&states, overlay)["state"], state, "{states:#}");
     }
 }
@@ -260,19 +283,27 @@ fn two_overlays_do_not_move_to_one_path() {
 fn a_patch_is_made_anew_for_the_new_pin() {
     let mut upstream = Upstream::new();
     let base = upstream.commit("start", &[("k.c", NUMBERS), ("m.c", NUMBERS)]);
-    upstream.commit("ours", &[
-        ("k.c", &NUMBERS.replace("five\n", "five\nfive and a half\n")),
-        ("m.c", &NUMBERS.replace("one", "ONE")),
-        ("new.c", "new\n"),
-    ]);
+    upstream.commit(
+        "ours",
+        &[
+            ("k.c", &NUMBERS.replace("five\n", "five\nfive and a half\n")),
+            ("m.c", &NUMBERS.replace("one", "ONE")),
+            ("new.c", "new\n"),
+        ],
+    );
     let patch = git_bytes(upstream.path(), &["diff", "--binary", "--full-index", &base, "HEAD"]);
     upstream.git(&["reset", "-q", "--hard", &base]);
     // Within the context of the patch, so that it does not apply; the merge is clean. The second file is taken over.
-    let to = upstream.commit("theirs", &[
-        ("k.c", &NUMBERS.replace("seven", "SEVEN").replace("one\n", "zero\none\n")),
-        ("m.c", &NUMBERS.replace("one", "ONE").replace("ten", "TEN")),
-    ]);
-    let more = format!("[[overlay]]\nname = \"half\"\nbase = \"{base}\"\npatch = \"half.patch\"\nwitness = \"{base}\"\n");
+    let to = upstream.commit(
+        "theirs",
+        &[
+            ("k.c", &NUMBERS.replace("seven", "SEVEN").replace("one\n", "zero\none\n")),
+            ("m.c", &NUMBERS.replace("one", "ONE").replace("ten", "TEN")),
+        ],
+    );
+    let more = format!(
+        "[[overlay]]\nname = \"half\"\nbase = \"{base}\"\npatch = \"half.patch\"\nwitness = \"{base}\"\n"
+    );
     let project = Project::on(&upstream, &base, &more);
     let prose = "From: Ada\nSubject: half\n\nWhy we need it.\n---\n";
     project.write("overlays/up/half.patch", [prose.as_bytes(), &patch].concat());
@@ -288,10 +319,15 @@ fn a_patch_is_made_anew_for_the_new_pin() {
     assert!(text.starts_with(prose), "{text}");
     assert!(!text.contains("m.c"), "{text}");
     let manifest = project.read("manifests/up.toml");
-    assert!(manifest.contains(&format!("base = \"{to}\"")) && manifest.contains(&format!("witness = \"{base}\"")));
+    assert!(
+        manifest.contains(&format!("base = \"{to}\"")) && manifest.contains(&format!("witness = \"{base}\""))
+    );
     // git agrees that it applies, and what comes out.
     upstream.git(&["apply", "--index", project.path().join("overlays/up/half.patch").to_str().unwrap()]);
-    let merged = NUMBERS.replace("five\n", "five\nfive and a half\n").replace("seven", "SEVEN").replace("one\n", "zero\none\n");
+    let merged = NUMBERS
+        .replace("five\n", "five\nfive and a half\n")
+        .replace("seven", "SEVEN")
+        .replace("one\n", "zero\none\n");
     assert_eq!(std::fs::read_to_string(upstream.path().join("k.c")).unwrap(), merged);
     // Made anew once more, the bytes are the same.
     upstream.git(&["reset", "-q", "--hard", &to]);
@@ -344,7 +380,9 @@ fn overlays_that_stand_on_others_move_with_them() {
     let to = upstream.commit("ten", &[("k.c", &NUMBERS.replace("ten", "TEN"))]);
     let below = NUMBERS.replace("one", "ONE");
     let more = files("below", &base, &["k.c"])
-        + &format!("[[overlay]]\nname = \"above\"\nbase = \"{base}\"\npatch = \"a.patch\"\nneeds = [\"below\"]\n");
+        + &format!(
+            "[[overlay]]\nname = \"above\"\nbase = \"{base}\"\npatch = \"a.patch\"\nneeds = [\"below\"]\n"
+        );
     let project = Project::on(&upstream, &base, &more);
     project.write("overlays/up/k.c", &below);
     let patch = "--- a/k.c\n+++ b/k.c\n@@ -1,3 +1,3 @@\n ONE\n-two\n+TWO\n three\n";
@@ -371,11 +409,10 @@ fn cherry_picks_and_held_back_paths_keep_their_commits() {
     upstream.git(&["checkout", "-q", "-b", "side"]);
     let pick = upstream.commit("pick me", &[("k.c", &NUMBERS.replace("one", "ONE"))]);
     upstream.git(&["checkout", "-q", "main"]);
-    let to = upstream.commit("theirs", &[
-        ("k.c", &NUMBERS.replace("ten", "TEN")),
-        ("h.c", &NUMBERS.replace("ten", "TEN")),
-        ("d.c", "d2\n"),
-    ]);
+    let to = upstream.commit(
+        "theirs",
+        &[("k.c", &NUMBERS.replace("ten", "TEN")), ("h.c", &NUMBERS.replace("ten", "TEN")), ("d.c", "d2\n")],
+    );
     let more = format!(
         "[[overlay]]\nname = \"pick\"\nbase = \"{base}\"\nfrom = {{ commits = [\"{pick}\"] }}\n\
          [[overlay]]\nname = \"hold\"\nbase = \"{base}\"\nfrom = {{ commit = \"{base}\", paths = [\"h.c\"] }}\n\

@@ -664,3 +664,326 @@ fn an_overlay_that_another_one_stands_on_is_run_though_it_is_redundant() {
     project.write("overlays/up/b.patch", patch);
     assert_eq!(says(&project), "needed");
 }
+
+/// A project whose overlay brings a header: without it, the test does not compile. Its `inc` is searched, too.
+fn header_of_ours() -> (Upstream, Project) {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("readme", "1\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k k.cpp)\ntarget_include_directories(k PRIVATE ${OVERLAID_TREE})\n";
+    let script = "exec \"$(dirname \"$0\")/k\"\n";
+    let mut project = small(&upstream, &pin, "files = [\"value.h\"]", cmake, script);
+    project.write("overlays/up/value.h", "#define VALUE 0\n");
+    project.write("tests/t/k.cpp", "#include \"value.h\"\nint main() { return VALUE; }\n");
+    let searched = project.path().join(".elsewhere/inc");
+    std::fs::create_dir_all(&searched).unwrap();
+    project.set("CPLUS_INCLUDE_PATH", searched);
+    // What was written a moment ago may be written again without a trace.
+    std::thread::sleep(Duration::from_millis(50));
+    (upstream, project)
+}
+
+#[test]
+fn a_build_that_fails_by_the_compiler_is_evidence() {
+    let (_upstream, project) = header_of_ours();
+    let first = project.run(&["prove"]).expect(0);
+    assert!(first.stdout.contains("needed") && first.stdout.contains("t: build"), "{}", first.stdout);
+    // From the records, and given at once.
+    for _ in 0..2 {
+        std::fs::remove_dir_all(project.path().join(".overlaid/lab/up/answers")).unwrap();
+        for _ in 0..2 {
+            let again = project.run(&["prove"]).expect(0);
+            assert_eq!(work(&again), Vec::<String>::new());
+            assert_eq!(again.stdout, first.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_header_of_the_machine_that_comes_makes_a_failed_build_be_tried_again() {
+    let (_upstream, project) = header_of_ours();
+    assert_eq!(says(&project), "needed");
+    // The compiler finds it there now: the overlay is not needed for the build any more.
+    project.write(".elsewhere/inc/value.h", "#define VALUE 0\n");
+    assert_eq!(says(&project), "unproven");
+    std::fs::remove_file(project.path().join(".elsewhere/inc/value.h")).unwrap();
+    assert_eq!(says(&project), "needed");
+    // In a folder below, by another name: the test is what looks for it, and that is seen in the folder.
+    project.write(".elsewhere/inc/deep/more.h", "\n");
+    let run = project.run(&["prove"]).expect(0);
+    assert!(!work(&run).is_empty(), "{}", run.stderr);
+}
+
+#[test]
+fn a_header_of_the_machine_that_is_written_in_place_makes_a_failed_build_be_tried_again() {
+    let (_upstream, project) = header_of_ours();
+    project.write(".elsewhere/inc/kind.h", "#error \"this machine has no such thing\"\n");
+    project.write("overlays/up/value.h", "#define VALUE 0\n#define kind_h\n");
+    project.write(
+        "tests/t/k.cpp",
+        "#if __has_include(\"value.h\")\n#include \"value.h\"\n#else\n#include \"kind.h\"\n#endif\nint main() { return VALUE; }\n",
+    );
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(says(&project), "needed");
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+    // The same file, with the same folder around it.
+    let file = project.path().join(".elsewhere/inc/kind.h");
+    std::fs::OpenOptions::new().write(true).truncate(true).open(&file).unwrap();
+    std::fs::write(&file, "#define VALUE 0\n").unwrap();
+    assert_eq!(says(&project), "unproven");
+}
+
+/// A folder with a compiler and a linker that do what files beside it say, and then what they should.
+fn tools_that_can_break(project: &mut Project) {
+    let bin = project.path().join(".tools/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for tool in ["c++", "ld"] {
+        let script = format!(
+            "#!/bin/sh\nif [ ! -e \"{0}/../broken-{tool}\" ] && [ ! -e \"{0}/../../.state/broken-{tool}\" ]; then :; else echo \"{tool}: error: cannot read spec file\" >&2; exit 1; fi\n\
+             PATH=/usr/bin:/bin exec {tool} \"$@\"\n",
+            bin.display()
+        );
+        std::fs::write(bin.join(tool), script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bin.join(tool), mode).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    project.set("PATH", format!("{}:{path}", bin.display()));
+    project.set("COMPILER_PATH", bin);
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+#[test]
+fn a_compiler_that_breaks_makes_nothing_needed() {
+    // The overlay changes what is compiled, and nothing else: in truth nobody needs it.
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel.cpp", "int kernel() { return 0; }\n"), ("other", "1\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k k.cpp ${OVERLAID_TREE}/kernel.cpp)\n";
+    let mut project =
+        small(&upstream, &pin, "files = [\"kernel.cpp\"]", cmake, "exec \"$(dirname \"$0\")/k\"\n");
+    project.write("overlays/up/kernel.cpp", "int kernel() { return 2 - 2; }\n");
+    project.write("tests/t/k.cpp", "int kernel(); int main() { return kernel(); }\n");
+    tools_that_can_break(&mut project);
+    assert_eq!(says(&project), "unproven");
+    let lab = project.path().join(".overlaid/lab/up");
+    // Beside the tool, where it is looked at; and where nobody looks.
+    for (place, folder) in [(".tools", false), (".state", false), (".state", true)] {
+        for tool in ["c++", "ld"] {
+            // With the overlay it is on record. Without it must be built: the side that does not build now.
+            std::fs::remove_dir_all(lab.join("answers")).unwrap();
+            let table = lab.join("builds/t.default.json");
+            let mut builds: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(&table).unwrap()).unwrap();
+            let of_fix = |build: &serde_json::Value| build["variant"]["overlays"] != serde_json::json!([]);
+            builds["builds"].as_array_mut().unwrap().retain(of_fix);
+            std::fs::write(&table, builds.to_string()).unwrap();
+            // Another source, so that something is compiled.
+            let object = format!("{pin}/build/default/tests-t/CMakeFiles/k.dir");
+            std::fs::remove_dir_all(lab.join(if folder { format!("{pin}/build") } else { object })).unwrap();
+            project.write(&format!("{place}/broken-{tool}"), "");
+            assert_eq!(says(&project), "inconclusive", "{place} {tool}");
+            std::fs::remove_file(project.path().join(format!("{place}/broken-{tool}"))).unwrap();
+            let run = project.run(&["prove"]);
+            assert!(run.stdout.contains("unproven"), "{place} {tool}: {}{}", run.stdout, run.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_path_that_finds_the_same_is_the_same_evidence() {
+    let situation = fault("wrong");
+    let mut project = situation.project;
+    let _upstream = situation.upstream;
+    let path = std::env::var("PATH").unwrap();
+    project.set("PATH", format!("{path}:{}/not/there", project.path().display()));
+    project.run(&["prove"]).expect(0);
+    project.set("PATH", path.clone());
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+    // A folder in which a test could find another program.
+    let tools = project.path().join(".more");
+    std::fs::create_dir_all(&tools).unwrap();
+    std::os::unix::fs::symlink("/bin/true", tools.join("nvidia-smi-of-ours")).unwrap();
+    project.set("PATH", format!("{path}:{}", tools.display()));
+    assert!(!work(&project.run(&["prove"]).expect(0)).is_empty());
+}
+
+fn set_mode(file: &Path, mode: u32) {
+    std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn the_mode_of_a_script_counts_and_that_of_a_source_does_not() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let cmake = "enable_language(CXX)\nadd_executable(k k.cpp)\n";
+    let script = "[ -x HERE/helper.sh ] || exit 0\ngrep -q good \"$OVERLAID_TREE/kernel\"\n";
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", cmake, "");
+    let here = project.path().join("tests/t");
+    project.write("tests/t/run.sh", script.replace("HERE", &here.display().to_string()));
+    project.write("tests/t/helper.sh", "exit 0\n");
+    project.write("tests/t/k.cpp", "int main() { return 0; }\n");
+    project.write("overlays/up/kernel", "good\n");
+    set_mode(&here.join("helper.sh"), 0o755);
+    assert_eq!(says(&project), "needed");
+    set_mode(&here.join("k.cpp"), 0o755);
+    assert_eq!(work(&project.run(&["prove"]).expect(0)), Vec::<String>::new());
+    // The test looks at it without opening it.
+    set_mode(&here.join("helper.sh"), 0o644);
+    let run = project.run(&["prove"]);
+    assert!(!work(&run).is_empty() && !run.stdout.contains("needed"), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn a_failing_test_shows_how_it_ended_and_what_it_printed() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "echo the norm is off >&2\nexit 3\n");
+    project.write("overlays/up/kernel", "good\n");
+    let run = project.run(&["test"]).expect(1);
+    assert!(run.stdout.contains("the process ended with status 3"), "{}", run.stdout);
+    assert!(run.stdout.contains("the norm is off"), "{}", run.stdout);
+    let shown = run.stdout.split_once("it printed (").unwrap().1.split_once(')').unwrap().0;
+    assert!(shown.starts_with(".overlaid/lab/up/"), "{shown}");
+    assert_eq!(project.read(shown), "the norm is off\n");
+}
+
+#[test]
+fn a_test_that_skips_all_it_has_was_not_tested() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "exit 77\n");
+    project.write("overlays/up/kernel", "good\n");
+    let run = project.run(&["test"]).expect(4);
+    assert!(run.stderr.contains("every case was skipped"), "{}", run.stderr);
+    assert!(run.stdout.contains("other at pin: 1 skip"), "{}", run.stdout);
+    project.write("tests/t/run.sh", "exit 0\n");
+    project.run(&["test"]).expect(0);
+}
+
+#[test]
+fn a_project_that_is_not_there_is_named_with_its_line() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "exit 0\n");
+    project.write("overlays/up/kernel", "good\n");
+    let manifest = project.read("manifests/up.toml");
+    project.write("manifests/up.toml", manifest.replace("project = \"tests/t\"", "project = \"tests/u\""));
+    for command in ["test", "prove"] {
+        let run = project.run(&[command]).expect(2);
+        let line = manifest.lines().position(|line| line.contains("project =")).unwrap() + 1;
+        assert!(run.stderr.contains("no folder `tests/u`"), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("manifests/up.toml:{line}:")), "{}", run.stderr);
+        assert!(!run.stderr.contains("cmake is not"), "{}", run.stderr);
+    }
+    project.write("tests/u/run.sh", "");
+    let run = project.run(&["prove"]).expect(2);
+    assert!(run.stderr.contains("no file `tests/u/CMakeLists.txt`"), "{}", run.stderr);
+}
+
+#[test]
+fn a_patch_that_upstream_has_by_now_gets_a_document_and_can_go() {
+    let mut scene = Scene::new(&[("hero", "wrong"), ("other", "wrong")], &[]);
+    let pin = scene.commit(&[("cases/hero", &case_file("hero", "good"))]);
+    scene.change("taken", Kind::Patch, "hero", "wrong", "good");
+    scene.change("ours", Kind::Files, "other", "wrong", "good");
+    let situation = scene.done(String::new(), &pin, &[]);
+    let project = &situation.project;
+    let document = project.run(&["prove", "--json"]).expect(4).json();
+    let of = |name: &str| {
+        let all = document["overlays"].as_array().unwrap();
+        all.iter().find(|overlay| overlay["name"] == name).unwrap().clone()
+    };
+    let taken = of("taken");
+    assert_eq!(taken["verdict"], "inconclusive");
+    assert!(taken["reasons"].to_string().contains("the overlay can go"), "{taken}");
+    // It would have to be on for the proof of any other.
+    assert_eq!(of("ours")["verdict"], "inconclusive");
+    assert!(of("ours")["reasons"].to_string().contains("taken"), "{}", of("ours"));
+    let run = project.run(&["apply"]).expect(3);
+    assert!(run.stderr.contains("upstream has all of `taken` by now"), "{}", run.stderr);
+}
+
+/// Runs `prove`, and kills it with SIGKILL once the file is there that the test makes where it waits.
+fn kill_in_the_middle(project: &Project, cases: &Path) {
+    let mut child =
+        project.command(&["prove", "fix"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while !cases.exists() && started.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A test of six cases that notes each that it runs; the fifth waits for `gate`. `skips`: it leaves out what it is told.
+fn gated(project: &Project, skips: bool) {
+    let state = project.path().join(".state");
+    std::fs::create_dir_all(&state).unwrap();
+    let skip = "[ -z \"$OVERLAID_SKIP\" ] || ! grep -qxF \"{\\\"n\\\":$n}\" \"$OVERLAID_SKIP\" || continue\n";
+    let script = format!(
+        "for n in 1 2 3 4 5 6; do\n{}echo \"{{\\\"case\\\": {{\\\"n\\\": $n}}, \\\"status\\\": \\\"start\\\"}}\" >> \"$OVERLAID_RESULTS\"\n\
+         echo \"$OVERLAID_VARIANT $OVERLAID_SEED $n\" >> {2}/ran\n\
+         if [ $n = 5 ] && [ ! -e {2}/gate ]; then : > {2}/waits; sleep 50; echo late >> {2}/late; fi\n\
+         value=0; [ $n != 2 ] || grep -q good \"$OVERLAID_TREE/kernel\" || value=9\n\
+         echo \"{{\\\"case\\\": {{\\\"n\\\": $n}}, \\\"metric\\\": \\\"e\\\", \\\"value\\\": $value, \\\"max\\\": 1}}\" >> \"$OVERLAID_RESULTS\"\n\
+         {1}done\n",
+        if skips { skip } else { "" },
+        "",
+        state.display()
+    );
+    project.write("tests/t/run.sh", script);
+    let manifest = project.read("manifests/up.toml").replace("format = \"exit\"\n", "format = \"jsonl\"\n");
+    project.write("manifests/up.toml", manifest.replace("timeout = \"20s\"", "timeout = \"60s\""));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_proof_that_was_killed_goes_on_after_the_cases_that_are_finished() {
+    for skips in [true, false] {
+        let mut upstream = Upstream::new();
+        let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+        let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "");
+        project.write("overlays/up/kernel", "good\n");
+        gated(&project, skips);
+        let state = project.path().join(".state");
+        std::thread::sleep(Duration::from_millis(50));
+        kill_in_the_middle(&project, &state.join("waits"));
+        let before = project.read(".state/ran");
+        assert_eq!(before.lines().count(), 5, "{before}");
+        project.write(".state/gate", "");
+        let run = project.run(&["prove", "fix", "--json"]).expect(0);
+        assert_eq!(run.json()["overlays"][0]["verdict"], "needed", "{}", run.stdout);
+        assert!(run.stderr.contains("going on after 4 cases"), "{}", run.stderr);
+        // What was left behind is ended: it says nothing more.
+        assert!(!is_running(&project.path().join(".overlaid/lab")));
+        let first = before.lines().next().unwrap().rsplit_once(' ').unwrap().0.to_owned();
+        let ran = project.read(".state/ran");
+        let of_first = |n: u32| ran.lines().filter(|line| **line == format!("{first} {n}")).count();
+        // Of several runs with the first seed, one had the finished cases from before.
+        let others = of_first(6);
+        assert_eq!(of_first(5), others + 1, "{ran}");
+        assert_eq!(of_first(1), if skips { others } else { others + 1 }, "{ran}");
+        assert_eq!(work(&project.run(&["prove", "fix"]).expect(0)), Vec::<String>::new());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_killed_run_had_finished_does_not_count_when_something_has_changed() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("one", &[("kernel", "bad\n")]);
+    let project = small(&upstream, &pin, "files = [\"kernel\"]", "", "");
+    project.write("overlays/up/kernel", "good\n");
+    gated(&project, true);
+    std::thread::sleep(Duration::from_millis(50));
+    let waits = project.path().join(".state/waits");
+    for (edited, text) in [("somewhere/golden", "1\n"), ("overlays/up/kernel", "good, too\n")] {
+        let _ = std::fs::remove_file(project.path().join(".state/gate"));
+        let _ = std::fs::remove_file(&waits);
+        let _ = std::fs::remove_dir_all(project.path().join("docs"));
+        kill_in_the_middle(&project, &waits);
+        project.write(edited, text);
+        project.write(".state/gate", "");
+        let run = project.run(&["prove", "fix"]).expect(0);
+        assert!(!run.stderr.contains("going on after"), "{edited}: {}", run.stderr);
+    }
+}

@@ -63,11 +63,17 @@ impl std::fmt::Display for EditsError {
             EditsError::NoPin { file, regex } => {
                 write!(f, "`{}` should repeat the pin, and '{regex}' matches nothing in it", file.display())
             }
-            EditsError::NoFile(file) => write!(f, "`{}` should repeat the pin and is not there", file.display()),
+            EditsError::NoFile(file) => {
+                write!(f, "`{}` should repeat the pin and is not there", file.display())
+            }
             EditsError::Manifest(error) => error.fmt(f),
             EditsError::Broken(_) => f.write_str("the manifest would not be right after the move"),
             EditsError::Recut(file) => {
-                write!(f, "`{}` cannot be made anew: its diff would not give the merged content", file.display())
+                write!(
+                    f,
+                    "`{}` cannot be made anew: its diff would not give the merged content",
+                    file.display()
+                )
             }
         }
     }
@@ -125,26 +131,27 @@ pub fn edits(
         let edit = FileEdit { file: file.to_owned(), before, after: Some(after.into()), mode: None };
         files.insert(file.to_owned(), edit);
     }
-    Ok(files.into_values().filter(|edit| edit.before != edit.after.as_ref().map(|bytes| BlobId::of(bytes)) || edit.mode.is_some()).collect())
+    Ok(files
+        .into_values()
+        .filter(|edit| {
+            edit.before != edit.after.as_ref().map(|bytes| BlobId::of(bytes)) || edit.mode.is_some()
+        })
+        .collect())
 }
 
 fn check_manifest(manifest: &Manifest, own: &BTreeMap<&Path, Vec<u8>>) -> Result<(), EditsError> {
-    let text = own.get(manifest.file.as_path()).map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
+    let text =
+        own.get(manifest.file.as_path()).map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
     let (parsed, diagnostics) = manifest::parse(&manifest.file, &text);
     match parsed {
         Some(_) => Ok(()),
-        None => {
-            Err(EditsError::Broken(diagnostics.into_iter().filter(|d| d.severity == Severity::Error).collect()))
-        }
+        None => Err(EditsError::Broken(
+            diagnostics.into_iter().filter(|d| d.severity == Severity::Error).collect(),
+        )),
     }
 }
 
-fn edit_whole(
-    plan: &OverlayPlan,
-    loaded: &Loaded,
-    folder: &Path,
-    files: &mut BTreeMap<PathBuf, FileEdit>,
-) {
+fn edit_whole(plan: &OverlayPlan, loaded: &Loaded, folder: &Path, files: &mut BTreeMap<PathBuf, FileEdit>) {
     for path in &plan.paths {
         let (Some(before), Some(result)) = (loaded.files.get(&path.path), &path.result) else { continue };
         let old = folder.join(path.path.to_os_path());
@@ -187,7 +194,8 @@ fn edit_patch(
 fn recut(patch: &diff::Patch, paths: &[PathPlan]) -> Option<Vec<u8>> {
     let mut text = patch.preamble.clone();
     let mut done: BTreeSet<&UpstreamPath> = BTreeSet::new();
-    let find = |path: Option<&UpstreamPath>| path.and_then(|path| paths.iter().find(|plan| plan.path == *path));
+    let find =
+        |path: Option<&UpstreamPath>| path.and_then(|path| paths.iter().find(|plan| plan.path == *path));
     for file in &patch.files {
         let (old, new) = (find(file.old_path()), find(file.new_path()));
         if let (diff::Kind::Rename { .. }, Some(old), Some(new)) = (file.kind, old, new)
@@ -233,7 +241,12 @@ fn gives_results(text: &[u8], paths: &[PathPlan]) -> bool {
     })
 }
 
-fn edit_overlay(text: String, plan: &Plan, plan_of: &OverlayPlan, overlay: &Overlay) -> Result<String, EditError> {
+fn edit_overlay(
+    text: String,
+    plan: &Plan,
+    plan_of: &OverlayPlan,
+    overlay: &Overlay,
+) -> Result<String, EditError> {
     let mut text = text;
     if plan_of.moves_base {
         text = edit::set_base(&text, plan_of.name.as_str(), plan.to)?;

@@ -90,7 +90,13 @@ pub(super) struct Marking<'a> {
 }
 
 /// Decides for a path whose content is merged.
-pub(super) fn judge(path: &UpstreamPath, base: &Side, ours: &Side, theirs: &Side, marking: Marking<'_>) -> Judged {
+pub(super) fn judge(
+    path: &UpstreamPath,
+    base: &Side,
+    ours: &Side,
+    theirs: &Side,
+    marking: Marking<'_>,
+) -> Judged {
     if base.entry() == theirs.entry() {
         return untouched(ours, theirs.entry());
     }
@@ -108,7 +114,11 @@ pub(super) fn judge(path: &UpstreamPath, base: &Side, ours: &Side, theirs: &Side
     }
     if base.is_absent() && !ours.is_absent() {
         if does_the_same(path, ours, theirs) {
-            return Judged::new(Outcome::Redundant, "it differs from upstream's own file in comments only", ours.clone());
+            return Judged::new(
+                Outcome::Redundant,
+                "it differs from upstream's own file in comments only",
+                ours.clone(),
+            );
         }
         let marked = add_add(ours, theirs, marking);
         return Judged {
@@ -127,7 +137,10 @@ pub(super) fn judge(path: &UpstreamPath, base: &Side, ours: &Side, theirs: &Side
                 Conflict::Text { marked, .. } => Some(marked),
                 _ => None,
             };
-            Judged { misfit: Some(misfit(base, ours, theirs, marked)), ..Judged::open(Outcome::Conflict, why) }
+            Judged {
+                misfit: Some(misfit(base, ours, theirs, marked)),
+                ..Judged::open(Outcome::Conflict, why)
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ const NAMED: usize = 20;
 #[must_use]
 pub fn markdown(plan: &Plan, upstream: &Name) -> String {
     let mut text = format!("### {}: `{}` to `{}`\n\n", code(upstream.as_str()), plan.from, plan.to);
-    let counts: Vec<String> = plan.counts().iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    let counts: Vec<String> =
+        plan.counts().iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     if counts.is_empty() {
         text.push_str("No overlays.\n");
         return text;
@@ -23,7 +24,12 @@ pub fn markdown(plan: &Plan, upstream: &Name) -> String {
     for overlay in &plan.overlays {
         let commits: std::collections::BTreeSet<_> =
             overlay.paths.iter().flat_map(|path| path.commits.iter().map(|commit| commit.id)).collect();
-        text.push_str(&format!("| {} | {} | {} |\n", cell(overlay.name.as_str()), overlay.outcome, commits.len()));
+        text.push_str(&format!(
+            "| {} | {} | {} |\n",
+            cell(overlay.name.as_str()),
+            overlay.outcome,
+            commits.len()
+        ));
     }
     for overlay in plan.overlays.iter().filter(|overlay| is_worth_telling(overlay)) {
         text.push_str(&format!("\n**{}**\n\n", code(overlay.name.as_str())));
@@ -31,12 +37,17 @@ pub fn markdown(plan: &Plan, upstream: &Name) -> String {
             text.push_str(&format!("- {}\n", code(why)));
         }
         for path in overlay.paths.iter().filter(|path| path.outcome != Outcome::Untouched) {
-            let to = path.to.as_ref().map(|(to, _)| format!(" to {}", code(&to.to_string()))).unwrap_or_default();
+            let to =
+                path.to.as_ref().map(|(to, _)| format!(" to {}", code(&to.to_string()))).unwrap_or_default();
             text.push_str(&format!("- {}: {}{to}\n", code(&path.path.to_string()), path.outcome));
             if let Some(misfit) = &path.misfit
                 && !misfit.places.is_empty()
             {
-                text.push_str(&format!("  - in {} place{}\n", misfit.places.len(), plural(misfit.places.len())));
+                text.push_str(&format!(
+                    "  - in {} place{}\n",
+                    misfit.places.len(),
+                    plural(misfit.places.len())
+                ));
             }
             for commit in path.commits.iter().take(NAMED) {
                 text.push_str(&format!("  - {}\n", describe(commit)));

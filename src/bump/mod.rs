@@ -209,6 +209,10 @@ impl Plan {
     #[must_use]
     pub fn counts(&self) -> Vec<(Outcome, usize)> {
         let count = |outcome| self.overlays.iter().filter(|overlay| overlay.outcome == outcome).count();
-        Outcome::ALL.iter().map(|outcome| (*outcome, count(*outcome))).filter(|(_, count)| *count > 0).collect()
+        Outcome::ALL
+            .iter()
+            .map(|outcome| (*outcome, count(*outcome)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 }

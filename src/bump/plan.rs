@@ -70,15 +70,22 @@ fn plan_one(question: &Question<'_>, court: &Court<'_>, index: usize) -> Overlay
     let subject = &court.subjects[index];
     let name = subject.loaded.name().clone();
     if let Some((outcome, why)) = &subject.trouble {
-        return OverlayPlan { name, outcome: *outcome, paths: Vec::new(), why: Some(why.clone()), moves_base: false };
+        return OverlayPlan {
+            name,
+            outcome: *outcome,
+            paths: Vec::new(),
+            why: Some(why.clone()),
+            moves_base: false,
+        };
     }
     let mut memo = Memo::new();
     let mut paths: Vec<PathPlan> = subject
         .sides
         .keys()
         .map(|path| {
-            plan_path(question, court, index, path, &mut memo)
-                .unwrap_or_else(|error| path_plan(path, Judged::open(Outcome::Unknown, error.to_string()), None))
+            plan_path(question, court, index, path, &mut memo).unwrap_or_else(|error| {
+                path_plan(path, Judged::open(Outcome::Unknown, error.to_string()), None)
+            })
         })
         .collect();
     if paths.iter().any(|path| path.outcome == Outcome::Gone) {
@@ -105,7 +112,8 @@ fn plan_path(
     let (judged, stands_on) = court.outcome(index, path, theirs, memo)?;
     let is_patch = matches!(court.subjects[index].loaded.overlay.kind, Kind::Patch(_));
     // Only a patch is written against what it stands on.
-    let theirs = if is_patch { stands_on.load(question.upstream)?.0.map(|(_, content)| content) } else { None };
+    let theirs =
+        if is_patch { stands_on.load(question.upstream)?.0.map(|(_, content)| content) } else { None };
     Ok(path_plan(path, judged, theirs))
 }
 
@@ -123,12 +131,7 @@ fn path_plan(path: &UpstreamPath, judged: Judged, theirs: Option<Content>) -> Pa
 }
 
 /// Looks where paths went that upstream has no more, and merges there.
-fn follow_renames(
-    question: &Question<'_>,
-    court: &Court<'_>,
-    subject: &Subject<'_>,
-    paths: &mut [PathPlan],
-) {
+fn follow_renames(question: &Question<'_>, court: &Court<'_>, subject: &Subject<'_>, paths: &mut [PathPlan]) {
     let report = inspect(&[subject.loaded], question.overlays, question.to, None, question.upstream);
     let moved: BTreeMap<UpstreamPath, (UpstreamPath, u8)> = report
         .into_iter()
@@ -149,7 +152,8 @@ fn follow_renames(
         let Ok((base, theirs)) = sides() else { continue };
         let judged = court.judge_change(subject, to, &base, ours, &theirs);
         let key = (subject.loaded.name().clone(), path.path.clone());
-        let result = judged.result.or_else(|| court.resolved.get(&key).map(|content| Side::new(content.clone())));
+        let result =
+            judged.result.or_else(|| court.resolved.get(&key).map(|content| Side::new(content.clone())));
         path.outcome = Outcome::Renamed;
         path.why = format!("upstream moved the path to {to} ({similarity} % alike); there: {}", judged.why);
         path.to = Some((to.clone(), *similarity));
@@ -173,7 +177,8 @@ fn keep_apart(subjects: &[Subject<'_>], overlays: &mut [OverlayPlan]) {
             let Some((to, _)) = &path.to else { continue };
             match taken.get(to) {
                 Some(other) => {
-                    path.why = format!("upstream moved the path to {to}, and overlay `{other}` is there, too");
+                    path.why =
+                        format!("upstream moved the path to {to}, and overlay `{other}` is there, too");
                     path.result = None;
                     path.misfit = None;
                 }
@@ -191,7 +196,10 @@ pub(super) fn whole_trouble(loaded: &Loaded, paths: &[(Outcome, bool)]) -> Optio
             if has(|outcome| outcome == Outcome::Kept)
                 && has(|outcome| !matches!(outcome, Outcome::Kept | Outcome::Untouched)) =>
         {
-            Some("it takes upstream back on one path and has to be merged on another: make two overlays of it".to_owned())
+            Some(
+                "it takes upstream back on one path and has to be merged on another: make two overlays of it"
+                    .to_owned(),
+            )
         }
         Kind::Patch(_) if !paths.is_empty() && paths.iter().all(|(_, is_left)| !is_left) => Some(format!(
             "nothing is left of the patch, upstream has all of it: remove overlay `{}` from the manifest, or change the patch",

@@ -54,11 +54,12 @@ struct PathState {
     is_left: bool,
 }
 
-/// Looks at all commits of a first-parent line, oldest first.
+/// Looks at all commits of the line of first parents between the two pins, oldest first. `None` if that line does not lead
+/// from the new pin to the old one.
 ///
 /// # Errors
 /// If the upstream cannot be read.
-pub fn scan(question: &Question<'_>, line: &dyn Fn(&[UpstreamPath]) -> Result<Vec<Link>, UpstreamError>) -> Result<Scan, UpstreamError> {
+pub fn scan(question: &Question<'_>) -> Result<Option<Scan>, UpstreamError> {
     let subjects = question.subjects();
     let resolved = Resolved::new();
     let court = Court {
@@ -77,9 +78,13 @@ pub fn scan(question: &Question<'_>, line: &dyn Fn(&[UpstreamPath]) -> Result<Ve
         .iter()
         .map(|path| (0..subjects.len()).filter(|index| subjects[*index].sides.contains_key(path)).collect())
         .collect();
-    let links = line(&paths)?;
-    let mut entries: Vec<Lazy> =
-        paths.iter().map(|path| Lazy::at(question.upstream, question.from, path)).collect::<Result<_, _>>()?;
+    let Some(links) = question.upstream.first_parents(question.from, question.to, &paths)? else {
+        return Ok(None);
+    };
+    let mut entries: Vec<Lazy> = paths
+        .iter()
+        .map(|path| Lazy::at(question.upstream, question.from, path))
+        .collect::<Result<_, _>>()?;
     let mut states: Vec<BTreeMap<&UpstreamPath, PathState>> = vec![BTreeMap::new(); subjects.len()];
     let mut overlays: Vec<OverlayScan> = subjects
         .iter()
@@ -91,7 +96,8 @@ pub fn scan(question: &Question<'_>, line: &dyn Fn(&[UpstreamPath]) -> Result<Ve
         .collect();
     let mut stopped = vec![false; subjects.len()];
     let mut memo = Memo::new();
-    let mut found = Scan { commits: links.len(), newest_clean: None, after_it: links.len(), overlays: Vec::new() };
+    let mut found =
+        Scan { commits: links.len(), newest_clean: None, after_it: links.len(), overlays: Vec::new() };
     for (place, link) in links.iter().enumerate() {
         let mut concerned = BTreeSet::new();
         for (path, entry) in &link.changed {
@@ -99,7 +105,11 @@ pub fn scan(question: &Question<'_>, line: &dyn Fn(&[UpstreamPath]) -> Result<Ve
             concerned.extend(users[*path].iter().map(|index| (*index, *path)));
         }
         if place == 0 {
-            concerned = users.iter().enumerate().flat_map(|(path, users)| users.iter().map(move |user| (*user, path))).collect();
+            concerned = users
+                .iter()
+                .enumerate()
+                .flat_map(|(path, users)| users.iter().map(move |user| (*user, path)))
+                .collect();
         }
         let mut looked_at: BTreeSet<usize> = BTreeSet::new();
         for (index, path) in concerned {
@@ -148,7 +158,7 @@ pub fn scan(question: &Question<'_>, line: &dyn Fn(&[UpstreamPath]) -> Result<Ve
         tell_renamed(overlay, subject.loaded, question);
     }
     found.overlays = overlays;
-    Ok(found)
+    Ok(Some(found))
 }
 
 fn note(overlay: &mut OverlayScan, outcome: Outcome, commit: CommitId, path: Option<&UpstreamPath>) {
@@ -157,7 +167,10 @@ fn note(overlay: &mut OverlayScan, outcome: Outcome, commit: CommitId, path: Opt
 
 /// A path that went is perhaps elsewhere.
 fn tell_renamed(overlay: &mut OverlayScan, loaded: &crate::overlay::Loaded, question: &Question<'_>) {
-    let Some(First { commit, path: Some(path), to: None }) = overlay.first.get(&Outcome::Gone).cloned() else { return };
+    let Some(First { commit, path: Some(path), to: None }) = overlay.first.get(&Outcome::Gone).cloned()
+    else {
+        return;
+    };
     let reports = inspect(&[loaded], question.overlays, commit, None, question.upstream);
     let moved = reports.into_iter().flat_map(|report| report.paths).find(|report| report.path == path);
     if let Some((to, _)) = moved.and_then(|report| report.to)

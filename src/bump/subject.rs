@@ -195,7 +195,10 @@ impl<'a> Reading<'a> {
                 continue;
             }
             let name = subject.loaded.name();
-            let touched = with.changes.iter().filter(|(path, _)| with.by.get(*path).is_some_and(|by| by.contains(name)));
+            let touched = with
+                .changes
+                .iter()
+                .filter(|(path, _)| with.by.get(*path).is_some_and(|by| by.contains(name)));
             for (path, ours) in touched {
                 let base = match without.changes.get(path) {
                     Some(below) => Lazy::of(Side::new(below.clone())),
@@ -317,9 +320,11 @@ impl Court<'_> {
             Sides::Change { ours, takes_back: true, .. } => {
                 let theirs = load(theirs)?;
                 match theirs.is_absent() {
-                    false if does_the_same(path, ours, &theirs) => {
-                        Judged::new(Outcome::Redundant, "it does what upstream does, comments aside", ours.clone())
-                    }
+                    false if does_the_same(path, ours, &theirs) => Judged::new(
+                        Outcome::Redundant,
+                        "it does what upstream does, comments aside",
+                        ours.clone(),
+                    ),
                     false => Judged::new(
                         Outcome::Kept,
                         "it takes upstream back to its base, as before; it stays as it is",
@@ -375,8 +380,7 @@ impl Court<'_> {
             _ => "base".to_owned(),
         };
         let theirs_name = format!("upstream {}", self.to.short());
-        let labels =
-            Labels { base: &base_name, ours: subject.loaded.name().as_str(), theirs: &theirs_name };
+        let labels = Labels { base: &base_name, ours: subject.loaded.name().as_str(), theirs: &theirs_name };
         judge(path, base, ours, theirs, Marking { style: self.style, labels })
     }
 
@@ -438,7 +442,11 @@ impl Court<'_> {
             last = after;
         }
         if pin.entry == theirs.entry {
-            return Ok(Judged::new(Outcome::Untouched, "upstream has there what it has at the old pin", current));
+            return Ok(Judged::new(
+                Outcome::Untouched,
+                "upstream has there what it has at the old pin",
+                current,
+            ));
         }
         if does_the_same(path, &current, &stands) {
             let (outcome, why) = match does_the_same(path, &last, &stands) {

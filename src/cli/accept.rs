@@ -42,7 +42,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let workspace = without_problems(context.workspace()?)?;
     let manifest = &workspace.manifest;
     let Some(loaded) = workspace.overlay(&args.overlay) else {
-        let known: BTreeSet<String> = workspace.overlays.iter().map(|loaded| loaded.name().to_string()).collect();
+        let known: BTreeSet<String> =
+            workspace.overlays.iter().map(|loaded| loaded.name().to_string()).collect();
         return Err(Failure::unknown_overlay(&args.overlay, &known));
     };
     let edit_failed = |error: crate::manifest::edit::EditError| Failure::input(error.to_string());
@@ -59,7 +60,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
                 return Err(Failure::environment("the overlay could not be looked at"));
             };
             if let Some(why) = refusal(&loaded.overlay, report) {
-                return Err(Failure::input(why).with_hint(format!("see it: overlaid status {}", args.overlay)));
+                return Err(
+                    Failure::input(why).with_hint(format!("see it: overlaid status {}", args.overlay))
+                );
             }
             let accepted = Value::Table(vec![
                 ("pin".to_owned(), manifest.upstream.pin.value.into()),

@@ -1,16 +1,28 @@
 //! `overlaid apply`
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::cmake_script::{self, Facts};
 use crate::escape::for_terminal;
-use crate::io::own_files::hide_from_git;
+use crate::id::OverlayName;
+use crate::io::own_files::{folders_from, hide_from_git};
+use crate::io::tree::unchanged::Note;
 use crate::io::tree::{self, Event, Options, Outcome};
-use crate::plan::{Action, Found, Plan, Refusal, Wanted};
+use crate::io::workspace::Workspace;
+use crate::overlay::diff::Offset;
+use crate::overlay::watched;
+use crate::plan::{Action, Found, Plan, Wanted};
+use crate::tree::Mode;
+use crate::verify::compiled::is_read_by_cmake;
 
+use super::locked;
+use super::refusal::refused;
+use super::unchanged::{Notes, load_noted};
 use super::wanted::wanted;
-use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
+use super::{Answer, Context, Failure, Tone, Ui};
 
 /// Make the tree the pin with the overlays on it
 ///
@@ -22,7 +34,8 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui, without_problems};
 /// the next one. Edits of yours on an overlaid path stop it; --force keeps a copy of them and says where.
 ///
 /// With --tree, a folder that something else filled (FetchContent, a submodule, a tarball) is taken as it is:
-/// only overlaid paths are looked at and written, if they are at the pin's bytes.
+/// only overlaid paths are looked at and written, if they are at the pin's bytes. If `overlaid lock` wrote a lock
+/// file, that needs no git objects and no network.
 ///
 /// Nothing of the upstream's is run: no hooks, no filters.
 ///
@@ -35,6 +48,9 @@ pub struct Args {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Print what a CMake project has to know of the tree, as CMake code; see `overlaid cmake`
+    #[arg(long, conflicts_with = "json")]
+    cmake: bool,
 }
 
 /// Which folder, and what may be done to it.
@@ -42,10 +58,10 @@ pub struct Args {
 pub struct Place {
     /// A folder that something else filled, instead of the manifest's tree
     #[arg(long, value_name = "DIR")]
-    tree: Option<PathBuf>,
+    pub(super) tree: Option<PathBuf>,
     /// Overwrite edits on overlaid paths; a copy is kept in .overlaid/kept of the tree
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 /// Runs the command.
@@ -53,20 +69,89 @@ pub struct Place {
 /// # Errors
 /// If the manifest, the upstream or the tree cannot be read, or the tree cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
-    let workspace = without_problems(context.workspace()?)?;
-    let features = features(context, &workspace)?;
-    let store = context.store(&workspace, ui)?;
-    let (wanted, resolution) = wanted(&workspace, &features, &store)?;
-    for (overlay, offset) in &resolution.offsets {
-        ui.note(format_args!(
-            "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
-            for_terminal(offset.path.as_bytes()),
-            offset.hunk,
-            plural(offset.lines.unsigned_abs(), "line", "lines"),
-            if offset.lines < 0 { "before" } else { "after" },
-        ));
+    let notes = Notes::new(context, args.place.tree.as_deref(), args.cmake);
+    if let Some((note, dir)) = notes.as_ref().and_then(Notes::look) {
+        note.said.iter().for_each(|line| ui.note(line));
+        match &note.script {
+            Some(script) => ui.bytes(script),
+            None => report_unchanged(args.place.tree.as_deref().unwrap_or(&dir), &note, ui),
+        }
+        return Ok(Answer::Yes);
     }
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "apply", ui)
+    let (workspace, inputs) = load_noted(context)?;
+    let features = features(context, &workspace)?;
+    let saying = if args.cmake { Saying::Cmake(&workspace) } else { Saying::Report("apply") };
+    let write_note = |plan: &Plan, wanted: &Wanted, said: Vec<String>| match &notes {
+        // Warnings are for every run.
+        Some(notes) if !args.dry_run && plan.left_alone.is_empty() => {
+            let script = match saying {
+                Saying::Cmake(workspace) => {
+                    let dir = notes.dir(workspace)?;
+                    Some(cmake_script::render(&cmake_facts(workspace, wanted, &dir)?))
+                }
+                Saying::Report(_) => None,
+            };
+            notes.write(&inputs, &workspace, wanted, said, script)
+        }
+        _ => Ok(()),
+    };
+    let locked = match &args.place.tree {
+        Some(dir) => locked::try_apply(&workspace, &features, dir),
+        None => locked::without_tree(&workspace),
+    };
+    if let locked::Tried::Ready(ready) = &locked {
+        let (locked, wanted, resolution) = ready.as_ref();
+        let said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
+        said.iter().for_each(|line| ui.note(line));
+        let (answer, plan) =
+            locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui)?;
+        if locked.stale.is_empty() {
+            write_note(&plan, wanted, said)?;
+        }
+        return Ok(answer);
+    }
+    let store = locked.or_store(context, &workspace, ui)?;
+    let (wanted, resolution) = wanted(&workspace, &features, &store)?;
+    let mut said: Vec<String> = resolution.offsets.iter().map(describe_offset).collect();
+    if args.place.tree.is_none() {
+        said.extend(describe_submodules(&wanted));
+    }
+    said.iter().for_each(|line| ui.note(line));
+    let (answer, plan) = bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)?;
+    write_note(&plan, &wanted, said)?;
+    Ok(answer)
+}
+
+fn describe_offset((overlay, offset): &(OverlayName, Offset)) -> String {
+    format!(
+        "note: overlay `{overlay}`, {}: hunk {} applies {} {} where it says",
+        for_terminal(offset.path.as_bytes()),
+        offset.hunk,
+        plural(offset.lines.unsigned_abs(), "line", "lines"),
+        if offset.lines < 0 { "before" } else { "after" },
+    )
+}
+
+/// What is said of a tree that was made.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Saying<'a> {
+    /// What was done, by the command of this name.
+    Report(&'static str),
+    /// What a CMake project has to know.
+    Cmake(&'a Workspace),
+}
+
+/// Submodules that were not declared stay empty: a build that wants their files will not find them.
+fn describe_submodules(wanted: &Wanted) -> Option<String> {
+    let undeclared = wanted.listing.iter().filter(|(_, entry)| entry.mode == Mode::Submodule);
+    let paths: Vec<String> = undeclared.map(|(path, _)| for_terminal(path.as_bytes())).collect();
+    let (what, stay) = match paths.len() {
+        0 => return None,
+        1 => ("submodule", "it stays empty"),
+        _ => ("submodules", "they stay empty"),
+    };
+    let paths = paths.join(", ");
+    Some(format!("note: {what} {paths}: not in the manifest, so {stay}; `overlaid verify` says more"))
 }
 
 /// The features that are on. Those named by `--features` are a choice, too, when there are several profiles.
@@ -91,9 +176,9 @@ pub(super) fn bring(
     store: &crate::io::store::Store,
     place: &Place,
     dry_run: bool,
-    command: &str,
+    saying: Saying<'_>,
     ui: &mut Ui,
-) -> Result<Answer, Failure> {
+) -> Result<(Answer, Plan), Failure> {
     let dir = match &place.tree {
         Some(dir) => dir.clone(),
         None => context.tree(workspace)?,
@@ -101,21 +186,49 @@ pub(super) fn bring(
     let options = Options { force: place.force, dry_run, adopt: place.tree.is_some() };
     let outcome = tree::bring_to(&dir, wanted, store, &options, &mut |event| tell(&event, ui));
     ui.end_progress();
-    let outcome = outcome?;
+    conclude(context, &dir, wanted, outcome?, Some(store), place, dry_run, saying, ui)
+}
+
+/// Says how it went.
+#[allow(clippy::too_many_arguments, reason = "as for `bring`")]
+pub(super) fn conclude(
+    context: &Context,
+    dir: &std::path::Path,
+    wanted: &Wanted,
+    outcome: Outcome,
+    store: Option<&crate::io::store::Store>,
+    place: &Place,
+    dry_run: bool,
+    saying: Saying<'_>,
+    ui: &mut Ui,
+) -> Result<(Answer, Plan), Failure> {
     if place.tree.is_none() && !dry_run {
-        hide_from_git(&context.root)
-            .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
+        // The tree is right, whether git is told or not.
+        if let Err(error) = hide_from_git(&context.root) {
+            ui.warn(format_args!("cannot write `.overlaid/.gitignore`: {error}"));
+        }
     }
+    let mut say = |plan: &Plan, done: Done| match saying {
+        Saying::Report(command) => {
+            report(dir, wanted, plan, done, command, ui);
+            Ok(())
+        }
+        Saying::Cmake(workspace) => {
+            let facts = cmake_facts(workspace, wanted, dir)?;
+            ui.bytes(&cmake_script::render(&facts));
+            Ok::<(), Failure>(())
+        }
+    };
     match outcome {
         Outcome::Unchanged(plan) => {
-            report(&dir, wanted, &plan, Done::Nothing, command, ui);
-            Ok(Answer::Yes)
+            say(&plan, Done::Nothing)?;
+            Ok((Answer::Yes, plan))
         }
         Outcome::Changed(plan) => {
-            report(&dir, wanted, &plan, if dry_run { Done::Planned } else { Done::Written }, command, ui);
-            Ok(if dry_run { Answer::No } else { Answer::Yes })
+            say(&plan, if dry_run { Done::Planned } else { Done::Written })?;
+            Ok((if dry_run { Answer::No } else { Answer::Yes }, plan))
         }
-        Outcome::Refused(refusals) => Err(refused(&refusals, wanted, ui)),
+        Outcome::Refused(refusals) => Err(refused(&refusals, dir, wanted, store, ui)),
         Outcome::NotOurs => Err(Failure::environment(format!(
             "`{}` has files in it that overlaid did not write",
             dir.display()
@@ -124,7 +237,30 @@ pub(super) fn bring(
     }
 }
 
-fn tell(event: &Event, ui: &mut Ui) {
+/// A project configures again when something changes that the tree is made from, and also when somebody changes what
+/// overlays made of the tree: then this stops the build, or another project has made it a different one.
+fn cmake_facts(workspace: &Workspace, wanted: &Wanted, dir: &Path) -> Result<Facts, Failure> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path)
+            .map_err(|error| Failure::environment("cannot tell where the repository is").caused_by(error))
+    };
+    let (root, tree) = (absolute(&workspace.root)?, absolute(dir)?);
+    let watched = watched(&workspace.manifest, &workspace.overlays);
+    let mut depends: BTreeSet<PathBuf> = watched.files.iter().map(|file| root.join(file)).collect();
+    for folder in &watched.folders {
+        depends.extend(folders_from(&root.join(folder))?);
+    }
+    // What CMake reads it watches by itself; named here it would look as if it had read all of it.
+    let written =
+        wanted.changes.iter().filter(|(path, content)| content.is_some() && !is_read_by_cmake(path));
+    depends.extend(written.map(|(path, _)| tree.join(path.to_os_path())));
+    depends.insert(tree.join(tree::HOME).join(tree::ATTESTATION_FILE));
+    // What is not there would make a build configure again for ever.
+    depends.retain(|path| path.exists());
+    Ok(Facts { tree, pin: wanted.commit.to_string(), fingerprint: wanted.fingerprint.clone(), depends })
+}
+
+pub(super) fn tell(event: &Event, ui: &mut Ui) {
     match event {
         Event::Waiting { dir } => ui.note(format_args!("waiting: another run works on `{}`", dir.display())),
         Event::Recovered { finished: true, steps } => {
@@ -132,6 +268,22 @@ fn tell(event: &Event, ui: &mut Ui) {
         }
         Event::Recovered { finished: false, steps } => {
             ui.note(format_args!("an earlier run was interrupted; its {steps} steps were taken back"));
+        }
+        Event::Discarded => {
+            ui.note(format_args!("an earlier run was interrupted; what it left over is removed"));
+        }
+        Event::JournalDamaged { kept } => {
+            ui.warn(format_args!(
+                "an earlier run was interrupted, and its journal is damaged: every file is read"
+            ));
+            if let Some(kept) = kept {
+                ui.note(format_args!("what it had moved aside is in `{}`", kept.display()));
+            }
+        }
+        Event::StateRebuilt { why } => {
+            ui.warn(format_args!(
+                "the recorded state of the tree cannot be used ({why}): every file is read"
+            ));
         }
         Event::Kept { path, copy } => {
             let path = for_terminal(path.as_bytes());
@@ -180,9 +332,7 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
     let changed = plan.steps.len();
     let right = plan.right;
     let summary = match done {
-        Done::Nothing => {
-            format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
-        }
+        Done::Nothing => nothing_to_do(right),
         Done::Planned => {
             format!("{} would change", plural(changed, "path", "paths"))
         }
@@ -193,7 +343,28 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
     ui.line(format_args!("{}: {summary}", dir.display()));
 }
 
-fn plural(count: usize, one: &str, many: &str) -> String {
+fn nothing_to_do(right: usize) -> String {
+    format!("nothing to do: {} right", plural(right, "overlaid path is", "overlaid paths are"))
+}
+
+fn report_unchanged(dir: &std::path::Path, note: &Note, ui: &mut Ui) {
+    if ui.is_json() {
+        ui.document(&json!({
+            "schema": "overlaid.apply.v1",
+            "tree": dir.display().to_string(),
+            "pin": note.commit,
+            "fingerprint": note.fingerprint,
+            "changed": false,
+            "steps": [],
+            "right": note.right,
+            "left-alone": [],
+        }));
+    } else {
+        ui.line(format_args!("{}: {}", dir.display(), nothing_to_do(note.right)));
+    }
+}
+
+pub(super) fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -208,24 +379,6 @@ fn word(action: Action, done: Done) -> &'static str {
         (Action::Chmod, _) => "chmod",
         (Action::Remove, _) => "removed",
     }
-}
-
-fn refused(refusals: &[Refusal], wanted: &Wanted, ui: &mut Ui) -> Failure {
-    let describe = |refusal: &Refusal| {
-        let owners = wanted.owners_of(&refusal.path);
-        let by = if owners.is_empty() { String::new() } else { format!(" (overlay {owners} writes there)") };
-        format!("{}: {}{by}", for_terminal(refusal.path.as_bytes()), refusal.difference)
-    };
-    let mut kind = FailureKind::NeedsPerson;
-    for refusal in refusals {
-        if !refusal.difference.is_content() {
-            kind = FailureKind::Environment;
-        }
-        ui.note(describe(refusal));
-    }
-    let paths = plural(refusals.len(), "path is", "paths are");
-    Failure::new(kind, format!("{paths} in the way; nothing was changed"))
-        .with_hint("make an overlay of the edit or undo it; --force overwrites it and keeps a copy")
 }
 
 fn to_json(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, command: &str) -> Value {

@@ -12,7 +12,7 @@ use crate::io::workspace::Workspace;
 use crate::variant::{self, Variant};
 use crate::verdict::Obstacle;
 
-use super::bench::{profile_name, with_lab};
+use super::bench::{counted, profile_name, with_lab};
 use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 
 /// Build the upstream, with its overlays or without some of them
@@ -83,7 +83,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         match &outcome {
             Outcome::Built(built) if built.steps == 0 => ui.line("everything was built already"),
             Outcome::Built(built) => {
-                ui.line(format_args!("{} steps in {:.1} s", built.steps, built.wall.as_secs_f64()));
+                let steps = counted(built.steps, "step");
+                ui.line(format_args!("{steps} in {:.1} s", built.wall.as_secs_f64()));
             }
             Outcome::Failed(failure) => {
                 let heading = format!("does not build ({}):", failure.stage);

@@ -44,6 +44,9 @@ pub struct Args {
     /// Only say what would happen
     #[arg(long, requires = "to")]
     dry_run: bool,
+    /// Leave out upstream's commits on the paths; with a long history that is faster
+    #[arg(long, requires = "dry_run")]
+    no_commits: bool,
     /// Print the summary as Markdown, for a pull request
     #[arg(long, conflicts_with_all = ["abort", "scan"])]
     markdown: bool,
@@ -100,6 +103,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.go_on {
         let Some(state) = under_way else {
             if finished.is_some() {
+                renew_lock(context, ui);
                 return Ok(Answer::Yes);
             }
             return Err(Failure::input("no bump is under way").with_hint("start one: overlaid bump --to REV"));
@@ -120,12 +124,16 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     let bump = Bump { context, workspace: &workspace, store: &store, work: &work, style: args.style.into() };
     if args.dry_run {
-        let plan = bump.plan(to, &Resolved::new())?;
+        let mut plan = bump.plan(to, &Resolved::new());
+        if !args.no_commits {
+            add_commits(&mut plan, &store)?;
+        }
         bump.report(&plan, &revision, args.markdown, None, ui);
         return Ok(answer(&plan));
     }
     if let Some(state) = under_way {
-        let message = format!("a bump to {} ({}) is under way", for_terminal(&state.called), state.to.short());
+        let message =
+            format!("a bump to {} ({}) is under way", for_terminal(&state.called), state.to.short());
         return Err(Failure::input(message).with_hint("overlaid bump --continue, or overlaid bump --abort"));
     }
     let state = State::new(workspace.manifest.upstream.pin.value, to, &revision, args.style.into());
@@ -149,11 +157,10 @@ fn resolve(store: &Store, revision: &str) -> Result<CommitId, Failure> {
         Ok(None) => {
             let shown = store.branches().into_iter().take(10).collect::<Vec<_>>().join(", ");
             let failure = Failure::input(format!("the upstream has no `{}`", for_terminal(revision)));
-            Err(failure.with_hint(format!("name a branch, a tag or a commit; branches: {}", for_terminal(shown))))
+            Err(failure
+                .with_hint(format!("name a branch, a tag or a commit; branches: {}", for_terminal(shown))))
         }
-        Err(error) => {
-            Err(Failure::input(error.to_string()).with_hint("write the full id of the commit"))
-        }
+        Err(error) => Err(Failure::input(error.to_string()).with_hint("write the full id of the commit")),
     }
 }
 
@@ -184,10 +191,10 @@ struct Bump<'a> {
 }
 
 impl Bump<'_> {
-    fn plan(&self, to: CommitId, resolved: &Resolved) -> Result<Plan, Failure> {
+    fn plan(&self, to: CommitId, resolved: &Resolved) -> Plan {
         let manifest = &self.workspace.manifest;
         let from = manifest.upstream.pin.value;
-        let mut plan = plan(
+        plan(
             &Question {
                 overlays: &self.workspace.overlays,
                 exclusive: &manifest.exclusive,
@@ -197,9 +204,7 @@ impl Bump<'_> {
                 upstream: self.store,
             },
             resolved,
-        );
-        add_commits(&mut plan, self.store)?;
-        Ok(plan)
+        )
     }
 
     fn report(&self, plan: &Plan, called: &str, as_markdown: bool, done: Option<&Done>, ui: &mut Ui) {
@@ -218,7 +223,7 @@ impl Bump<'_> {
         let mut resolved = Resolved::new();
         // What stands on a path that was resolved can be told only after it; so again, until nothing new is resolved.
         loop {
-            let plan = self.plan(state.to, &resolved)?;
+            let mut plan = self.plan(state.to, &resolved);
             let before = resolved.len();
             let mut markers = Vec::new();
             for overlay in &plan.overlays {
@@ -230,13 +235,18 @@ impl Bump<'_> {
                         }
                         Resolution::Marker(found) => {
                             let file = self.work.file(&overlay.name, &path.path);
-                            markers.push(format!("{} line {}: a conflict marker is left", file.display(), found.line));
+                            markers.push(format!(
+                                "{} line {}: a conflict marker is left",
+                                file.display(),
+                                found.line
+                            ));
                         }
                         Resolution::None => {}
                     }
                 }
             }
             if resolved.len() == before {
+                add_commits(&mut plan, self.store)?;
                 return Ok((plan, markers));
             }
         }
@@ -275,6 +285,7 @@ impl Bump<'_> {
         }
         self.report(&plan, &state.called, as_markdown, Some(&done), ui);
         show::written(&done, ui);
+        renew_lock(self.context, ui);
         Ok(Answer::Yes)
     }
 
@@ -287,12 +298,25 @@ impl Bump<'_> {
     fn repeats(&self) -> Result<Vec<OwnFile>, Failure> {
         let disk = Disk::new(&self.workspace.root);
         let places = &self.workspace.manifest.upstream.also_pinned;
-        let files: std::collections::BTreeSet<&Path> = places.iter().map(|place| place.file.value.as_path()).collect();
+        let files: std::collections::BTreeSet<&Path> =
+            places.iter().map(|place| place.file.value.as_path()).collect();
         let read = |file: &Path| -> Result<OwnFile, Failure> {
             let bytes = disk.read(file)?.map(|content| content.bytes);
             Ok(OwnFile { file: file.to_owned(), bytes })
         };
         files.into_iter().map(read).collect()
+    }
+}
+
+/// The lock follows from the files that were written. If it cannot be made, `verify` says that it is stale.
+fn renew_lock(context: &Context, ui: &mut Ui) {
+    match super::lock::renew(context, ui) {
+        Ok(true) => ui.note("wrote the lock anew"),
+        Ok(false) => {}
+        Err(failure) => {
+            ui.warn(format_args!("the lock is stale now, and could not be made anew: {}", failure.message));
+            ui.note("make it: overlaid lock");
+        }
     }
 }
 

@@ -7,9 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostic;
 use crate::id::{CommitId, Name};
 use crate::io::own_edits;
-use crate::io::store::{self, Environment, Need, Progress, Store, StoreError, StoreSpec};
+use crate::io::own_files::{Disk, OwnFiles};
+use crate::io::store::{
+    self, Environment, Need, Progress, Store, StoreError, StoreSpec, SubmoduleError, SubmoduleSpec,
+};
 use crate::io::workspace::{LoadError, Workspace, find_manifests};
 use crate::manifest::{Kind, Located, Manifest, Profile, Witness};
+use crate::upstream::Upstream;
 
 use super::error::Failure;
 use super::ui::Ui;
@@ -43,9 +47,17 @@ impl Context {
     /// # Errors
     /// If there is none or several and none was chosen, or it cannot be read.
     pub fn workspace(&self) -> Result<Workspace, Failure> {
+        self.workspace_from(&Disk::new(&self.root))
+    }
+
+    /// As [`Context::workspace`]; the manifest and the overlay files come from `own`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn workspace_from(&self, own: &dyn OwnFiles) -> Result<Workspace, Failure> {
         let files = self.manifest_files()?;
         match files.as_slice() {
-            [file] => self.load(file),
+            [file] => Ok(Workspace::load_from(own, &self.root, file)?),
             _ => {
                 let names: Vec<_> = files
                     .iter()
@@ -91,8 +103,11 @@ impl Context {
 
     fn load(&self, file: &Path) -> Result<Workspace, Failure> {
         if own_edits::pending(&self.root).is_some() {
-            let failure = Failure::environment("a `bump` was interrupted while it wrote: some files are new and some old");
-            return Err(failure.with_hint("finish it: overlaid bump --continue; or take it back: overlaid bump --abort"));
+            let failure = Failure::environment(
+                "a `bump` was interrupted while it wrote: some files are new and some old",
+            );
+            return Err(failure
+                .with_hint("finish it: overlaid bump --continue; or take it back: overlaid bump --abort"));
         }
         Ok(Workspace::load(&self.root, file)?)
     }
@@ -141,7 +156,15 @@ impl Context {
     /// # Errors
     /// If one does.
     pub fn tree(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {
-        let tree = self.root.join(workspace.manifest.tree_folder());
+        self.tree_at(&workspace.manifest.tree_folder())
+    }
+
+    /// As [`Context::tree`], for a folder relative to the repository.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tree_at(&self, folder: &Path) -> Result<PathBuf, Failure> {
+        let tree = self.root.join(folder);
         let real = |path: &Path| path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
         match (self.root.canonicalize().ok(), real(&tree)) {
             (Some(root), Some(real)) if !real.starts_with(&root) => {
@@ -217,16 +240,77 @@ impl Context {
             offline: self.offline,
             update: matches!(wanted, Some(Err(_))),
         };
-        let opened = store::open(&spec, &Environment::of_process(), &mut |progress| {
+        let environment = Environment::of_process();
+        let mut tell = |progress| {
             ui.progress(match progress {
                 Progress::Waiting => "waiting: somebody else fetches the same upstream".to_owned(),
                 Progress::Fetching { from } => format!("fetching {from}"),
                 Progress::Line(line) => line,
             });
-        });
+        };
+        let opened = store::open(&spec, &environment, &mut tell)
+            .map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
+            .and_then(|store| {
+                add_submodules(store, &spec, &workspace.manifest, &named, &environment, &mut tell)
+            });
         ui.end_progress();
-        opened.map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
+        opened
     }
+}
+
+/// How the hints of a store name the variable for a clone.
+const ANY_CLONE: &str = "OVERLAID_UPSTREAM_<NAME>";
+
+/// Adds the stores of the submodules that the manifest declares.
+fn add_submodules(
+    store: Store,
+    spec: &StoreSpec,
+    manifest: &Manifest,
+    named: &[Named],
+    environment: &Environment,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Store, Failure> {
+    let upstream = &manifest.upstream;
+    if upstream.submodules.is_empty() {
+        return Ok(store);
+    }
+    let submodules: Vec<SubmoduleSpec> = upstream
+        .submodules
+        .iter()
+        .map(|module| SubmoduleSpec { path: module.path.value.clone(), url: module.url.value.clone() })
+        .collect();
+    let mut may: Vec<CommitId> = named.iter().map(|named| named.need.commit).collect();
+    // What a picked commit changes in a submodule shows against its parent.
+    let picked = manifest.overlays.iter().filter_map(|overlay| match &overlay.kind {
+        Kind::Commits { commits, .. } => Some(commits),
+        _ => None,
+    });
+    let parents =
+        picked.flatten().filter_map(|commit| store.commit(commit.value).ok()?.parents.first().copied());
+    may.extend(parents.collect::<Vec<_>>());
+    if let Some(branch) = &upstream.branch {
+        may.extend(store.resolve(&branch.value).ok().flatten());
+    }
+    let pin = upstream.pin.value;
+    store::add_submodules(store, spec, &submodules, pin, &may, environment, tell).map_err(|error| {
+        let SubmoduleError { path, commit, variable, error } = error;
+        let message = format!("the submodule {path} at commit {commit} cannot be read");
+        let mut failure = Failure::environment(message.clone()).caused_by(&error);
+        if let Some(declared) = upstream.submodules.iter().find(|module| module.path.value == path) {
+            let place = manifest.place(declared.url.span.clone(), "where its commits should be");
+            failure.diagnostics = vec![Diagnostic::error("missing-submodule", message).at(place)];
+            failure.message = error.to_string();
+            failure.causes.clear();
+        }
+        // A clone of the upstream is no clone of the submodule.
+        let own = format!("name a clone of the submodule: {variable}=DIR");
+        failure.hint = Some(match error.hint() {
+            Some(hint) if hint.contains(ANY_CLONE) => hint.replace(ANY_CLONE, &format!("{variable}=DIR")),
+            Some(hint) => format!("{hint}\nor {own}"),
+            None => own,
+        });
+        failure
+    })
 }
 
 /// A commit that the manifest names, and where.

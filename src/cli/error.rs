@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::diagnostic::Diagnostic;
 use crate::escape::for_terminal;
-use crate::overlay::Resolution;
+use crate::overlay::{Resolution, Unwanted};
 
 /// What a command found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,16 +125,10 @@ impl Failure {
     /// # Errors
     /// If something was refused.
     pub fn if_refused(resolution: &Resolution) -> Result<(), Self> {
-        let Some(first) = resolution.refused.first() else {
+        if resolution.refused.is_empty() {
             return Ok(());
-        };
-        let others = &resolution.refused[1..];
-        let mut failure = Self::new(FailureKind::NeedsPerson, for_terminal(first.to_string()));
-        failure.causes = others.iter().map(|refusal| for_terminal(refusal.to_string())).collect();
-        Err(failure.with_hint(format!(
-            "if `overlaid status {}` says absorbed, upstream has it by now: remove the overlay. If not, mend the patch",
-            first.overlay
-        )))
+        }
+        Err(Unwanted::Refused(resolution.refused.clone()).into())
     }
 
     /// The same failure with what to do.
@@ -155,12 +149,19 @@ impl Failure {
 impl From<crate::upstream::UpstreamError> for Failure {
     fn from(error: crate::upstream::UpstreamError) -> Self {
         use crate::upstream::UpstreamError;
+        if let UpstreamError::InSubmodule { .. } = &error {
+            return Failure::input(for_terminal(error.to_string()))
+                .with_hint("declare it: `overlaid verify` shows the lines to add");
+        }
         let hint = match &error {
             UpstreamError::Missing { shallow: true, .. } => {
                 Some("deepen the clone: git fetch --unshallow, or git fetch --depth=<more>")
             }
             UpstreamError::Missing { .. } => {
                 Some("run again without --offline, or fetch it into the clone with git fetch")
+            }
+            UpstreamError::NotLocked { .. } => {
+                Some("write the lock anew where the upstream can be read: overlaid lock")
             }
             _ => None,
         };

@@ -5,15 +5,21 @@ mod apply;
 mod bench;
 mod build;
 mod bump;
+mod cmake;
+mod compiled;
 mod context;
 mod diff;
 mod error;
+mod lock;
+mod locked;
 mod prove;
+mod refusal;
 mod restore;
 mod status;
 mod table;
 mod test;
 mod ui;
+mod unchanged;
 mod verify;
 mod wanted;
 mod wrap;
@@ -79,8 +85,10 @@ enum Command {
     Apply(apply::Args),
     Restore(restore::Args),
     Verify(verify::Args),
+    Lock(lock::Args),
     Diff(diff::Args),
     Build(build::Args),
+    Cmake(cmake::Args),
     Test(test::Args),
     Prove(prove::Args),
     Bump(bump::Args),
@@ -109,8 +117,10 @@ fn run() -> ExitCode {
         Command::Apply(args) => apply::run(&context, args, &mut ui),
         Command::Restore(args) => restore::run(&context, args, &mut ui),
         Command::Verify(args) => verify::run(&context, args, &mut ui),
+        Command::Lock(args) => lock::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
         Command::Build(args) => build::run(&context, args, &mut ui),
+        Command::Cmake(args) => cmake::run(args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),

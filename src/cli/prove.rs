@@ -24,8 +24,8 @@ use crate::verdict::coverage::gaps;
 use crate::verdict::group::Together;
 use crate::verdict::{Decision, Exit, Reason, Verdict};
 
-use super::bench::{profile_name, with_lab};
-use super::{Answer, Context, Failure, Ui, status, without_problems};
+use super::bench::{profile_name, projects_are_there, with_lab};
+use super::{Answer, Context, Failure, FailureKind, Ui, status, without_problems};
 
 /// Find out with proof which overlays are needed and which can go
 ///
@@ -111,7 +111,13 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
         return Ok(Answered { text, answer: Answer::from_exit_code(exit), witnesses_noted: false });
     }
     let store = context.store(&workspace, ui)?;
-    super::wanted::wanted(&workspace, &features, &store)?;
+    match super::wanted::wanted(&workspace, &features, &store) {
+        // That an overlay does not fit is a reason, told with its verdict. Where it must be on, nothing can be built.
+        Err(failure) if failure.kind == FailureKind::NeedsPerson => {}
+        wanted => drop(wanted?),
+    }
+    let linked = workspace.manifest.tests.iter().filter(|test| runs_under(test, profile_name(profile)));
+    projects_are_there(&workspace, linked)?;
     let asked = |loaded: &&Loaded| {
         args.overlays.is_empty() || args.overlays.iter().any(|name| name == loaded.name().as_str())
     };
@@ -119,6 +125,8 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
     let reports = status::inspect_all(&workspace, &loaded, &store);
     let redundant: BTreeSet<&Name> =
         reports.iter().filter(|report| report.state == State::Redundant).map(|report| &report.name).collect();
+    let absorbed: BTreeSet<&Name> =
+        reports.iter().filter(|report| report.state == State::Absorbed).map(|report| &report.name).collect();
     let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
     let mut candidates = Vec::new();
     let mut off = Vec::new();
@@ -145,7 +153,7 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             Vec::new()
         };
         let device: Vec<String> = lab.device().map(ToOwned::to_owned).into_iter().collect();
-        let decisions: Vec<Decision> = candidates
+        let mut decisions: Vec<Decision> = candidates
             .iter()
             .map(|candidate| {
                 let mut decision = campaign.decide(candidate);
@@ -159,6 +167,12 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
                 decision
             })
             .collect();
+        for decision in decisions.iter_mut().filter(|decision| decision.verdict == Verdict::Inconclusive) {
+            if absorbed.contains(&decision.overlay) {
+                let text = "upstream has all of it by now: the overlay can go".to_owned();
+                decision.reasons.push(Reason { code: "absorbed", text });
+            }
+        }
         let together = campaign.prove_together(&decisions, lab, !args.dry_run)?;
         let is_certain = |decision: &Decision| decision.verdict != Verdict::Inconclusive;
         if left.is_empty() && decisions.iter().all(is_certain) && campaign.trace(lab) {

@@ -3,7 +3,8 @@
 use crate::plan::Wanted;
 use crate::upstream::Upstream;
 
-use super::apply::{Place, bring};
+use super::apply::{Place, Saying, bring};
+use super::locked;
 use super::{Answer, Context, Failure, Ui, without_problems};
 
 /// Put upstream's bytes back: the pin without overlays
@@ -25,10 +26,21 @@ pub struct Args {
 /// If the manifest, the upstream or the tree cannot be read, or the tree cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let workspace = without_problems(context.workspace()?)?;
-    let store = context.store(&workspace, ui)?;
+    let locked = match &args.place.tree {
+        Some(dir) => locked::try_restore(&workspace, dir),
+        None => locked::Tried::NoLock,
+    };
+    let saying = Saying::Report("restore");
+    if let locked::Tried::Ready(ready) = &locked {
+        let (locked, wanted, _) = ready.as_ref();
+        return locked::bring(context, &workspace, locked, wanted, &args.place, args.dry_run, saying, ui)
+            .map(|(answer, _)| answer);
+    }
+    let store = locked.or_store(context, &workspace, ui)?;
     let upstream = &workspace.manifest.upstream;
     let pin = upstream.pin.value;
     let fingerprint = crate::overlay::fingerprint(pin, &Default::default(), &Default::default());
     let wanted = Wanted::pristine(upstream.name.value.clone(), pin, store.listing(pin)?, fingerprint);
-    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, "restore", ui)
+    bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)
+        .map(|(answer, _)| answer)
 }

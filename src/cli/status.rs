@@ -111,6 +111,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
     let upstream = &workspace.manifest.upstream;
     let tip = upstream.branch.as_ref().and_then(|branch| store.resolve(&branch.value).ok().flatten());
+    // Of submodules that are not here at the branch's tip, nothing newer is known.
+    let tip = tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false));
     inspect(loaded, &workspace.overlays, upstream.pin.value, tip, store)
 }
 

@@ -1,6 +1,7 @@
 //! `overlaid test`
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -8,14 +9,15 @@ use crate::escape::for_terminal;
 use crate::id::Name;
 use crate::io::lab::campaign::{Campaign, runs_under};
 use crate::io::lab::measure::Subject;
+use crate::io::lab::trial::kept_output;
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats::{Observed, Seen, observe};
-use crate::kernel_test::{CaseKey, Cell, ranges, repeats};
+use crate::kernel_test::{CaseKey, Cell, CellOutcome, End, Process, Run, ranges, repeats};
 use crate::manifest::Test;
 use crate::variant;
 use crate::verdict::State;
 
-use super::bench::{profile_name, with_lab};
+use super::bench::{profile_name, projects_are_there, with_lab};
 use super::build::{blocked, commit_of, pristine};
 use super::table::{self, TableCell};
 use super::{Answer, Context, Failure, Tone, Ui, without_problems};
@@ -28,7 +30,7 @@ use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 ///
 /// What is on record is not run again. Runs what the upstream, the overlays and the tests contain.
 ///
-/// Exit codes: 0 all cases pass. 1 some fail. 4 something could not be found out.
+/// Exit codes: 0 all cases pass. 1 some fail. 4 something could not be found out, also where every case was skipped.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A test, or an overlay: its tests. Default: all tests of the profile
@@ -46,6 +48,8 @@ pub struct Args {
 struct Column {
     label: String,
     state: State,
+    /// The folder of what it printed, relative to our repository.
+    output: PathBuf,
 }
 
 /// What the cases of a column came to.
@@ -60,6 +64,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let profile = context.profile(&workspace)?;
     let features = context.features(&workspace, profile)?;
     let tests = choose(&workspace, profile_name(profile), &args.what)?;
+    projects_are_there(&workspace, tests.iter().copied())?;
     let store = context.store(&workspace, ui)?;
     let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
     let mut subjects: Vec<Subject> = Vec::new();
@@ -87,23 +92,30 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
                 {
                     state = lab.measure(subject, test, ran.runs.len(), &seeds[ran.runs.len()..])?;
                 }
-                let column = Column { label: subject.label.clone(), state };
+                let output = lab.output_of(subject, test);
+                let column = Column { label: subject.label.clone(), state, output };
                 columns.entry(&test.name.value).or_default().push(column);
             }
         }
         Ok(())
     })?;
     let mut answer = Answer::Yes;
+    let mut something_passed = false;
     let mut documents = Vec::new();
     for test in &tests {
         let Some(columns) = columns.get(&test.name.value) else { continue };
         let cases: Vec<Option<Cases>> = columns.iter().map(|column| cases_of(&column.state, test)).collect();
         answer = answer.max(answer_of(columns, &cases));
+        something_passed |= cases.iter().flatten().flat_map(BTreeMap::values).any(|case| passes(&case.seen));
         if ui.is_json() {
             documents.push(to_json(test, columns, &cases));
         } else {
-            print(test, columns, &cases, args.verbose, ui);
+            print(test, columns, &cases, &workspace.root, args.verbose, ui);
         }
+    }
+    if answer == Answer::Yes && !something_passed {
+        ui.warn("every case was skipped, so nothing was tested");
+        answer = Answer::Unknown;
     }
     if ui.is_json() {
         ui.document(&json!({ "schema": "overlaid.test.v1", "tests": documents }));
@@ -175,7 +187,7 @@ fn trouble(state: &State, cases: Option<&Cases>) -> Option<String> {
             let run = CaseKey::run();
             let whole =
                 ran.runs.iter().filter_map(|run_| run_.cell(&run)).find_map(|cell| match &cell.outcome {
-                    crate::kernel_test::CellOutcome::Unknown { why } => Some(why.to_string()),
+                    CellOutcome::Unknown { why } => Some(why.to_string()),
                     _ => None,
                 });
             whole.or_else(|| cases.is_none_or(BTreeMap::is_empty).then(|| "it has no cases".to_owned()))
@@ -203,7 +215,7 @@ fn answer_of(columns: &[Column], cases: &[Option<Cases>]) -> Answer {
     columns.iter().zip(cases).map(one).max().unwrap_or(Answer::Yes)
 }
 
-fn print(test: &Test, columns: &[Column], cases: &[Option<Cases>], verbose: bool, ui: &mut Ui) {
+fn print(test: &Test, columns: &[Column], cases: &[Option<Cases>], root: &Path, verbose: bool, ui: &mut Ui) {
     ui.line(Tone::Strong.paint(&test.name.value));
     let rows: Vec<Vec<TableCell>> = columns
         .iter()
@@ -243,11 +255,52 @@ fn print(test: &Test, columns: &[Column], cases: &[Option<Cases>], verbose: bool
         for line in ranges::describe(&failing) {
             ui.line(format_args!("  fail at {}: {}", for_terminal(&column.label), for_terminal(line)));
         }
+        if let Some(words) = other_words(cases) {
+            ui.line(format_args!("  other at {}: {words}", for_terminal(&column.label)));
+        }
+        if cases.values().any(|case| fails(&case.seen)) {
+            print_output(column, root, ui);
+        }
     }
     if verbose {
         print_cases(columns, cases, ui);
     }
     ui.line("");
+}
+
+/// What neither passed nor failed, in words: `2 skip, 1 timeout`.
+fn other_words(cases: &Cases) -> Option<String> {
+    let mut words: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in cases.values().filter(|case| !fails(&case.seen) && !passes(&case.seen)) {
+        *words.entry(word(&case.seen)).or_default() += 1;
+    }
+    let words: Vec<String> = words.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// How a run with a failing case ended, and where that is which it printed.
+fn print_output(column: &Column, root: &Path, ui: &mut Ui) {
+    let State::Ran(ran) = &column.state else { return };
+    let failing = |run: &Run| run.cells.iter().any(|cell| matches!(cell.outcome, CellOutcome::Fail { .. }));
+    let Some((index, run)) = ran.runs.iter().enumerate().find(|(_, run)| failing(run)) else { return };
+    // The process that ended worst says most; where all ended well, the first.
+    let ended_well = |process: &Process| process.end == End::Exit { status: 0 };
+    let number = run.processes.iter().position(|process| !ended_well(process)).unwrap_or(0);
+    let Some(process) = run.processes.get(number) else { return };
+    let at = for_terminal(&column.label);
+    ui.line(format_args!("  run {} at {at}: the process {}", index + 1, for_terminal(process.end.text())));
+    let folder = root.join(&column.output);
+    match kept_output(&folder, index + 1, run.seed, number + 1) {
+        Some(kept) => {
+            let file = kept.file.strip_prefix(root).unwrap_or(&kept.file);
+            ui.line(format_args!("    it printed ({}):", file.display()));
+            for line in kept.tail {
+                ui.line(format_args!("      {}", for_terminal(line)));
+            }
+        }
+        None if folder.is_dir() => ui.line("    it printed nothing"),
+        None => ui.line("    what it printed is not here: it was run elsewhere, or the lab was emptied"),
+    }
 }
 
 fn print_cases(columns: &[Column], cases: &[Option<Cases>], ui: &mut Ui) {

@@ -1,12 +1,13 @@
 //! `overlaid verify`
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use crate::diagnostic::Severity;
-use crate::id::{Name, UpstreamPath};
+use crate::gitmodules;
+use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::store::Store;
 use crate::io::tree;
@@ -16,9 +17,13 @@ use crate::manifest::{Kind, pattern};
 use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
 use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
-use crate::tree::Content;
-use crate::verify::tree::{self as tree_check, TreeDifference, TreePlace};
-use crate::verify::{accepted, Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states};
+use crate::tree::{Content, Listing, Mode};
+use crate::upstream::{Upstream, UpstreamError};
+use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
+use crate::verify::{
+    Finding, OwnText, accepted, also_pinned, claim, coverage, documents, forbidden, marker, states,
+    submodules,
+};
 
 use super::diff::{changes_since, compare};
 use super::status::{branch_is_missing, inspect_all};
@@ -34,15 +39,24 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
 ///
 /// A tree that was never made is a warning; with --tree it is an error. Changes nothing.
 ///
+/// With --build, the records of a finished build (ninja's dependency log, or the dependency files of make) have to show
+/// for each overlaid file that a compiler, or CMake, read it as it is now. Nothing of the build is run.
+///
 /// Exit code 0: no errors. 1: errors, or warnings with --strict. 2, 4: could not check.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The tree to check, instead of the manifest's
     #[arg(long, value_name = "DIR")]
     tree: Option<PathBuf>,
+    /// A build folder of the tree: was every overlaid file compiled there, as it is now?
+    #[arg(long, value_name = "DIR")]
+    build: Option<PathBuf>,
     /// Warnings count as errors
     #[arg(long)]
     strict: bool,
+    /// There has to be a lock file
+    #[arg(long)]
+    locked: bool,
     /// Check what changed in the overlays since a revision of our own repository
     #[arg(long, value_name = "REV", requires = "expect")]
     since: Option<String>,
@@ -60,10 +74,8 @@ fn parse_delta(word: &str) -> Result<Delta, String> {
 /// # Errors
 /// If a manifest, a file or an upstream cannot be read.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
-    let workspaces = match &args.tree {
-        Some(_) => vec![context.workspace()?],
-        None => context.workspaces()?,
-    };
+    let is_of_one = args.tree.is_some() || args.build.is_some();
+    let workspaces = if is_of_one { vec![context.workspace()?] } else { context.workspaces()? };
     let mut findings = Vec::new();
     let mut overlays = 0;
     for workspace in &workspaces {
@@ -127,7 +139,12 @@ impl Checked<'_> {
         let loaded: Vec<&Loaded> = workspace.overlays.iter().collect();
         let reports = inspect_all(workspace, &loaded, self.store);
         for (loaded, report) in loaded.iter().zip(&reports) {
-            findings.extend(accepted::settle(manifest, loaded, report, states::check(manifest, loaded, report)));
+            findings.extend(accepted::settle(
+                manifest,
+                loaded,
+                report,
+                states::check(manifest, loaded, report),
+            ));
             findings.extend(self.check_overlay(loaded, report)?);
         }
         findings.extend(self.check_coverage(&loaded, &reports)?);
@@ -135,6 +152,8 @@ impl Checked<'_> {
             let text = self.own_text(&place.file.value)?;
             findings.extend(also_pinned::check(manifest, place, text.as_ref()));
         }
+        findings.extend(self.check_submodules()?);
+        findings.extend(super::lock::findings(workspace, self.store, args.locked)?);
         if branch_is_missing(workspace, self.store) {
             findings.extend(states::missing_branch(manifest, &self.store.branches()));
         }
@@ -142,6 +161,9 @@ impl Checked<'_> {
         let said: BTreeSet<&Name> =
             reports.iter().filter(|report| states::says_misfit(report)).map(|report| &report.name).collect();
         findings.extend(self.check_tree(args, &said, ui)?);
+        if let (Some(folder), true) = (&args.build, workspace.problems.is_empty()) {
+            findings.extend(self.check_build(args, folder, ui)?);
+        }
         if let (Some(since), Some(expected)) = (&args.since, args.expect) {
             for (name, changes) in changes_since(workspace, since, self.store)? {
                 let Ok(name) = Name::parse(&name) else { continue };
@@ -204,7 +226,11 @@ impl Checked<'_> {
         };
         let resolution = resolve(&[loaded], At::Pin(base.value), self.store)?;
         let content = resolution.changes.get(path).cloned().flatten();
-        let base = content_at(self.store, base.value, path)?;
+        let base = match content_at(self.store, base.value, path) {
+            // That it cannot be read there is a finding of its own.
+            Err(UpstreamError::InSubmodule { .. }) => return Ok(crate::lex::compare(path, b"", b"")),
+            base => base?,
+        };
         let bytes = |content: &Option<Content>| content.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
         Ok(crate::lex::compare(path, &bytes(&base), &bytes(&content)))
     }
@@ -227,6 +253,43 @@ impl Checked<'_> {
             (path, content, text)
         });
         Ok(with_text.collect())
+    }
+
+    fn check_submodules(&self) -> Result<Vec<Finding>, Failure> {
+        let manifest = &self.workspace.manifest;
+        let pin = manifest.upstream.pin.value;
+        let mut declared = BTreeMap::new();
+        for module in &manifest.upstream.submodules {
+            let path = &module.path.value;
+            declared.insert(path.clone(), self.store.submodule_at(pin, path)?);
+        }
+        let mut findings = submodules::absent(manifest, &declared);
+        let listing = self.store.listing(pin)?;
+        let hints = self.submodule_hints(pin, &listing)?;
+        findings.extend(submodules::undeclared(manifest, &listing, &hints));
+        Ok(findings)
+    }
+
+    /// The URLs that the upstream, and its declared submodules, say of the submodules in them.
+    fn submodule_hints(&self, pin: CommitId, listing: &Listing) -> Result<BTreeMap<String, String>, Failure> {
+        let upstream = &self.workspace.manifest.upstream;
+        let top = (String::new(), upstream.url.value.as_str());
+        let declared = upstream.submodules.iter();
+        let inner = declared.map(|module| (format!("{}/", module.path.value), module.url.value.as_str()));
+        let mut hints = BTreeMap::new();
+        if !listing.values().any(|entry| entry.mode == Mode::Submodule) {
+            return Ok(hints);
+        }
+        for (folder, url) in std::iter::once(top).chain(inner) {
+            let Ok(file) = UpstreamPath::parse(format!("{folder}.gitmodules")) else { continue };
+            if let Some(content) = content_at(self.store, pin, &file)? {
+                let text = String::from_utf8_lossy(&content.bytes);
+                hints.extend(
+                    gitmodules::urls(&text, url).into_iter().map(|(path, url)| (folder.clone() + &path, url)),
+                );
+            }
+        }
+        Ok(hints)
     }
 
     fn check_coverage(&self, loaded: &[&Loaded], reports: &[OverlayReport]) -> Result<Vec<Finding>, Failure> {
@@ -297,7 +360,26 @@ impl Checked<'_> {
         let place = TreePlace { dir: &dir, is_adopted: args.tree.is_some() };
         let findings = compare_tree(&place, &wanted_trees);
         ui.end_progress();
-        findings
+        let mut findings = findings?;
+        findings.extend(check_attestation(&dir, &wanted_trees)?);
+        Ok(findings)
+    }
+
+    /// A build is of one profile.
+    fn check_build(&self, args: &Args, folder: &Path, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
+        let features = super::apply::features(self.context, self.workspace)?;
+        let dir = match &args.tree {
+            Some(dir) => dir.clone(),
+            None => self.context.tree(self.workspace)?,
+        };
+        match wanted(self.workspace, &features, self.store) {
+            Ok(wanted) => super::compiled::check_build(self.workspace, &dir, &wanted, folder, ui),
+            // The check of the tree has found it.
+            Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
+                Ok(Vec::new())
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// The chosen features; if none were chosen, those of each profile: the tree may have been made for any.
@@ -309,6 +391,25 @@ impl Checked<'_> {
         }
         workspace.manifest.profiles.iter().map(|profile| context.features(workspace, Some(profile))).collect()
     }
+}
+
+/// What the tree says of itself against what it should be.
+fn check_attestation(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Result<Option<Finding>, Failure> {
+    let claimed = match tree::load_attestation(dir)? {
+        tree::Attested::Nothing => return Ok(None),
+        tree::Attested::Withdrawn => return Ok(Some(tree_check::attestation(Attestation::Missing))),
+        tree::Attested::Damaged => return Ok(Some(tree_check::attestation(Attestation::Damaged))),
+        tree::Attested::Claims(claimed) => claimed,
+    };
+    let is_of = |wanted: &Wanted| {
+        let entries = wanted.changes.iter().map(|(path, change)| (path, change.as_ref().map(Content::entry)));
+        claimed.pin == wanted.commit
+            && claimed.upstream == wanted.upstream.as_str()
+            && claimed.fingerprint == wanted.fingerprint
+            && entries.eq(claimed.overlaid.iter().map(|(path, entry)| (path, *entry)))
+    };
+    let is_right = wanted_trees.iter().any(|(wanted, _)| is_of(wanted));
+    Ok((!is_right).then(|| tree_check::attestation(Attestation::Differs)))
 }
 
 /// The differences to the tree that is the nearest.

@@ -1,15 +1,16 @@
-//! The tree that a manifest asks for, under a set of features.
+//! The tree that a manifest asks for, under a set of features; what does not fit becomes a failure.
 
 use std::collections::BTreeSet;
 
 use crate::id::Name;
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
-use crate::overlay::{At, Loaded, Resolution, fingerprint, resolve};
+use crate::overlay::{self, Loaded, Resolution, Unwanted};
 use crate::plan::Wanted;
-use crate::upstream::Upstream;
+use crate::provenance::State;
 
-use super::Failure;
+use super::status::inspect_all;
+use super::{Failure, FailureKind};
 
 /// The pin with all overlays that are on, and what else came out of putting them there.
 ///
@@ -20,44 +21,38 @@ pub fn wanted(
     features: &BTreeSet<Name>,
     store: &Store,
 ) -> Result<(Wanted, Resolution), Failure> {
-    let upstream = &workspace.manifest.upstream;
-    let pin = upstream.pin.value;
-    let on: Vec<&Loaded> =
-        workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
-    check_needs(&on)?;
-    let mut resolution = resolve(&on, At::Pin(pin), store)?;
-    Failure::if_refused(&resolution)?;
-    let changes = std::mem::take(&mut resolution.changes);
-    let wanted = Wanted {
-        upstream: upstream.name.value.clone(),
-        commit: pin,
-        listing: store.listing(pin)?,
-        fingerprint: fingerprint(pin, features, &changes),
-        owners: resolution.by.clone(),
-        changes,
-    };
-    if let Some((path, other)) = wanted.overlap() {
-        let message = format!(
-            "overlay `{}` wants a file at {path}, and {other} is there, too: one of them would have to be a folder",
-            wanted.owners_of(path)
-        );
-        return Err(
-            Failure::input(message).with_hint("move one of them, or delete the other with an overlay")
-        );
-    }
-    Ok((wanted, resolution))
+    overlay::wanted(&workspace.manifest, &workspace.overlays, features, store).map_err(|unwanted| {
+        let first = match &unwanted {
+            Unwanted::Refused(refusals) => refusals.first().map(|refusal| refusal.overlay.clone()),
+            _ => None,
+        };
+        let refused: Vec<&Loaded> =
+            workspace.overlays.iter().filter(|loaded| first.as_ref() == Some(loaded.name())).collect();
+        let failure = Failure::from(unwanted);
+        let reports = inspect_all(workspace, &refused, store);
+        match reports.first().filter(|report| report.state == State::Absorbed) {
+            Some(report) => failure.with_hint(format!(
+                "upstream has all of `{}` by now: the overlay can go. Remove its table from {}",
+                report.name,
+                workspace.manifest.file.display()
+            )),
+            None => failure,
+        }
+    })
 }
 
-/// An overlay that is on needs those that it names to be on, too.
-fn check_needs(on: &[&Loaded]) -> Result<(), Failure> {
-    let names: BTreeSet<&str> = on.iter().map(|loaded| loaded.name().as_str()).collect();
-    for loaded in on {
-        let missing = loaded.overlay.needs.iter().find(|need| !names.contains(need.as_str()));
-        if let Some(need) = missing {
-            let message = format!("overlay `{}` needs `{}`, which is off", loaded.name(), need.value);
-            let hint = "turn its features on, give both the same `when`, or make it the active rival";
-            return Err(Failure::input(message).with_hint(hint));
-        }
+impl From<Unwanted> for Failure {
+    fn from(unwanted: Unwanted) -> Self {
+        let hint = unwanted.hint();
+        let failure = match unwanted {
+            Unwanted::Upstream(error) => return error.into(),
+            Unwanted::Needs { .. } | Unwanted::Overlap { .. } => Failure::input(unwanted.to_string()),
+            Unwanted::Refused(refusals) => {
+                let mut all = refusals.iter().map(|refusal| crate::escape::for_terminal(refusal.to_string()));
+                let first = all.next().unwrap_or_default();
+                Failure { causes: all.collect(), ..Failure::new(FailureKind::NeedsPerson, first) }
+            }
+        };
+        Failure { hint, ..failure }
     }
-    Ok(())
 }

@@ -58,6 +58,24 @@ pub enum BuildOutcome {
     },
 }
 
+/// The machine of a build: where it looked, what it opened there. In no key. The failure of a build holds only
+/// where all of it is the same, for a compiler that failed did not say all that it read and looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeOn {
+    /// Hashes over folders and files of the machine. None: it is not known.
+    pub machine: Vec<Digest>,
+    /// A hash over the names of all our own files.
+    pub names: Option<Digest>,
+}
+
+impl MadeOn {
+    /// Whether it is not known.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.machine.is_empty()
+    }
+}
+
 /// A build: inputs, outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BuildRecord {
@@ -65,6 +83,9 @@ pub struct BuildRecord {
     pub inputs: BuildInputs,
     /// What it came to.
     pub outcome: BuildOutcome,
+    /// The machine that it was made on.
+    #[serde(default, skip_serializing_if = "MadeOn::is_unknown")]
+    pub made_on: MadeOn,
     /// For readers.
     pub variant: VariantNote,
     /// For readers.
@@ -88,6 +109,8 @@ pub struct Candidate<'a> {
     pub options: &'a BTreeMap<String, String>,
     /// The tools.
     pub toolchain: &'a str,
+    /// Whether the machine and the names of our files are still the ones of a record.
+    pub is_same_machine: &'a dyn Fn(&MadeOn) -> bool,
 }
 
 impl BuildRecord {
@@ -104,7 +127,15 @@ impl BuildRecord {
                     && files.iter().all(|(path, entry)| (now.entry)(path) == Some(*entry))
             }
         };
-        tree_holds && project == now.project && options == now.options && toolchain == now.toolchain
+        let machine_holds = match self.outcome {
+            BuildOutcome::Built { .. } => true,
+            BuildOutcome::Failed { .. } => !self.made_on.is_unknown() && (now.is_same_machine)(&self.made_on),
+        };
+        tree_holds
+            && machine_holds
+            && project == now.project
+            && options == now.options
+            && toolchain == now.toolchain
     }
 }
 

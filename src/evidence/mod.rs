@@ -13,7 +13,7 @@ mod packed;
 pub mod result;
 pub mod sealed;
 
-pub use build::{BuildInputs, BuildOutcome, BuildRecord, Candidate, TreeRead};
+pub use build::{BuildInputs, BuildOutcome, BuildRecord, Candidate, MadeOn, TreeRead};
 pub use result::{ResultRecord, RunInputs, what_may_matter, what_was_read};
 pub use sealed::{EvidenceError, parse_checked_result, parse_record, render_record};
 

@@ -54,7 +54,8 @@ fn build(listing: &Listing, read: &[&str], outcome: BuildOutcome) -> BuildRecord
         options: map(&[("CMAKE_BUILD_TYPE", "Release")]),
         toolchain: "g++ 12".into(),
     };
-    BuildRecord { inputs, outcome, variant: note(), machine: machine(), recorded: 1 }
+    let made_on = MadeOn { machine: vec!["here".into()], names: None };
+    BuildRecord { inputs, outcome, made_on, variant: note(), machine: machine(), recorded: 1 }
 }
 
 fn whole(listing: &Listing) -> Digest {
@@ -70,6 +71,7 @@ fn holds(record: &BuildRecord, listing: &Listing, change: impl Fn(&mut Candidate
         project: &project,
         options: &options,
         toolchain: "g++ 12",
+        is_same_machine: &|made_on| made_on.machine == ["here"],
     };
     change(&mut candidate);
     record.holds_for(&candidate)
@@ -107,6 +109,17 @@ fn a_failed_build_holds_for_the_very_same_tree_only() {
     let record = build(&before, &[], BuildOutcome::Failed { text: "a.cu:1: error".into() });
     assert!(holds(&record, &before, |_| {}));
     assert!(!holds(&record, &tree(&[FILES[0], FILES[1], ("unread.cu", "other")]), |_| {}));
+    // Another machine, or one that nobody looked at: the failure may have been the machine's.
+    for machine in [vec!["elsewhere".into()], Vec::new()] {
+        let mut moved = record.clone();
+        moved.made_on.machine = machine;
+        assert!(!holds(&moved, &before, |_| {}));
+        assert!(holds(
+            &BuildRecord { made_on: moved.made_on, ..build(&before, &["a.cu"], built()) },
+            &before,
+            |_| {}
+        ));
+    }
     // A failure that claims to know what it read is not believed.
     let mut odd = build(&before, &["a.cu"], built());
     odd.outcome = record.outcome.clone();
@@ -247,6 +260,7 @@ fn the_newest_build_that_holds_is_taken() {
         project: &project,
         options: &options,
         toolchain: "g++ 12",
+        is_same_machine: &|_| true,
     };
     assert_eq!(evidence.find_build(&candidate).unwrap().recorded, 9);
     assert!(evidence.find_build(&Candidate { toolchain: "clang", ..candidate }).is_none());

@@ -148,7 +148,13 @@ impl Work {
     ///
     /// # Errors
     /// If files cannot be written.
-    pub fn ask(&self, state: &mut State, overlay: &OverlayName, path: &UpstreamPath, misfit: &Misfit) -> Result<()> {
+    pub fn ask(
+        &self,
+        state: &mut State,
+        overlay: &OverlayName,
+        path: &UpstreamPath,
+        misfit: &Misfit,
+    ) -> Result<()> {
         let triple = triple(misfit);
         let known = state.asked.iter().position(|asked| asked.overlay == *overlay && asked.path == *path);
         if let Some(known) = known {
@@ -263,7 +269,8 @@ impl Work {
 
     fn free(&self, folder: &Path) -> PathBuf {
         let mut free = (1_u32..).map(|number| folder.join(number.to_string()));
-        free.find(|folder| self.root.join(folder).symlink_metadata().is_err()).unwrap_or_else(|| folder.to_owned())
+        free.find(|folder| self.root.join(folder).symlink_metadata().is_err())
+            .unwrap_or_else(|| folder.to_owned())
     }
 }
 

@@ -75,6 +75,9 @@ pub struct BuildFailure {
     pub excerpt: Vec<String>,
     /// All that was printed.
     pub log: PathBuf,
+    /// A compiler or a linker said no, in a step of CMake's own: not CMake, which may look anywhere, and not a
+    /// command of the project.
+    pub is_compilers: bool,
 }
 
 /// Where a build stopped.
@@ -270,7 +273,11 @@ impl Project<'_> {
                 return Err(BuildError::Environment { why, log });
             }
             if jobs.is_some() {
-                return Ok(Outcome::Failed(describe(stage_of(&text), &text, log)));
+                let rules = std::fs::read_to_string(self.build.join("build.ninja")).unwrap_or_default();
+                let failed = ninja::failed_step(&text);
+                let is_compilers = failed.is_some_and(|output| ninja::is_made_by_compiler(&rules, output));
+                let failure = BuildFailure { is_compilers, ..describe(stage_of(&text), &text, log) };
+                return Ok(Outcome::Failed(failure));
             }
         }
         Err(BuildError::Environment { why: "ninja did not say how it went".to_owned(), log })
@@ -350,7 +357,7 @@ fn describe(stage: Stage, log: &str, file: PathBuf) -> BuildFailure {
             what = format!("{what} {}", message.trim());
         }
     }
-    BuildFailure { stage, what, excerpt, log: file }
+    BuildFailure { stage, what, excerpt, log: file, is_compilers: false }
 }
 
 fn create_folder(folder: &Path) -> Result<(), BuildError> {

@@ -105,6 +105,17 @@ impl Hashes {
         Ok(sha256)
     }
 
+    /// What a file is to those who read it or run it: its hash, and whether it can be run, where that makes a
+    /// difference. A source that is compiled and a text that is read are the same with another mode; a script is not.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn identity(&mut self, path: &Path) -> std::io::Result<String> {
+        let hash = self.sha256(path)?;
+        let can_run = !is_only_read(path) && std::fs::metadata(path)?.mode() & 0o111 != 0;
+        Ok(if can_run { format!("{hash} executable") } else { hash })
+    }
+
     /// Writes the table, if something is new in it.
     ///
     /// # Errors
@@ -124,6 +135,15 @@ impl Hashes {
         self.changed = false;
         Ok(())
     }
+}
+
+/// Whether a file has a name of those that nobody runs: sources of compilers, CMake's files, data.
+fn is_only_read(path: &Path) -> bool {
+    const ENDS: [&str; 27] = [
+        "c", "cc", "cpp", "cxx", "cu", "cuh", "h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "m", "metal",
+        "mm", "cmake", "cfg", "csv", "ini", "json", "jsonl", "md", "toml", "txt", "xml", "yaml",
+    ];
+    path.extension().and_then(|end| end.to_str()).is_some_and(|end| ENDS.contains(&end))
 }
 
 /// Writes a file so that a reader sees the old or the new content, never a part.

@@ -150,6 +150,23 @@ pub fn failed_step(log: &str) -> Option<&str> {
     outputs.split_whitespace().next()
 }
 
+/// Whether an output is made by a rule of CMake's own for compilers and linkers, and by nothing else: not by a
+/// command of the project, which may look at anything. `rules` is the text of `build.ninja`.
+#[must_use]
+pub fn is_made_by_compiler(rules: &str, output: &str) -> bool {
+    let mut lines = rules.lines();
+    let statement = lines.by_ref().find_map(|line| {
+        let (outputs, rest) = line.strip_prefix("build ")?.split_once(": ")?;
+        outputs.split(' ').any(|made| made == output).then_some(rest)
+    });
+    let Some(rule) = statement.and_then(|rest| rest.split(' ').next()) else { return false };
+    let commands =
+        lines.take_while(|line| line.starts_with(' ')).filter_map(|line| line.trim().split_once(" = "));
+    let mut own = commands.filter(|(name, _)| ["PRE_LINK", "POST_BUILD", "PRE_BUILD"].contains(name));
+    (rule.contains("_COMPILER__") || rule.contains("_LINKER__"))
+        && own.all(|(_, command)| command.trim() == ":")
+}
+
 /// `ninja -t graph`: a box for each file, an ellipse or an arrow for each step.
 fn parse_graph(text: &str) -> BTreeSet<String> {
     let node = |line: &str| {
@@ -246,6 +263,16 @@ mod tests {
         assert_eq!(failed_step("[1/3] x\nFAILED: a/b.o \n/usr/bin/c++ ...\n"), Some("a/b.o"));
         assert_eq!(failed_step("FAILED: [code=1] a/b.o \n"), Some("a/b.o"));
         assert_eq!(failed_step("[3/3] ok\n"), None);
+    }
+
+    #[test]
+    fn a_step_of_the_project_is_no_step_of_the_compiler() {
+        let rules = "build a.o: CXX_COMPILER__a_unscanned_ /s/a.cpp || x\n  FLAGS = -O2\n\n\
+                     build a: CXX_EXECUTABLE_LINKER__a_ a.o\n  POST_BUILD = :\n  PRE_LINK = :\n\n\
+                     build b: CXX_EXECUTABLE_LINKER__b_ a.o\n  POST_BUILD = cd /s && ./check\n\n\
+                     build c.o: CUSTOM_COMMAND gen\n  COMMAND = ./gen\n";
+        let made = ["a.o", "a", "b", "c.o", "d"].map(|output| is_made_by_compiler(rules, output));
+        assert_eq!(made, [true, true, false, false, false]);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Files of our own repository: from disk, or as they were at an earlier revision.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use crate::tree::{Content, Mode};
+
+use super::tree::unchanged::Inputs;
 
 use super::workspace::LoadError;
 
@@ -78,6 +81,89 @@ impl OwnFiles for Disk {
     }
 }
 
+/// A folder and all folders below it, sorted: those of our repository in which a new file must be noticed. None if it is
+/// not there.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn folders_from(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut folders = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|error| {
+            let path = error.path().unwrap_or(folder).to_owned();
+            LoadError::Io { path, error: error.into() }
+        })?;
+        if entry.file_type().is_dir() {
+            folders.push(entry.into_path());
+        }
+    }
+    Ok(folders)
+}
+
+/// Writes a file and the folders above it, if it has not this content already.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_new(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    if std::fs::read(file).is_ok_and(|there| there == content) {
+        return Ok(());
+    }
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(file, content)
+}
+
+/// The files on disk; all that is read of them is noted.
+#[derive(Debug)]
+pub struct Noted {
+    disk: Disk,
+    /// The same folder from the root of the file system: the next run may start in another place.
+    root: PathBuf,
+    inputs: RefCell<Inputs>,
+}
+
+impl Noted {
+    /// The files below a folder; reading starts now.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        let inputs = RefCell::new(Inputs::new());
+        let absolute = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+        Self { disk: Disk::new(root), root: absolute, inputs }
+    }
+
+    /// What was read.
+    #[must_use]
+    pub fn into_inputs(self) -> Inputs {
+        self.inputs.into_inner()
+    }
+}
+
+impl OwnFiles for Noted {
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
+        let top = self.root.join(folder);
+        self.inputs.borrow_mut().listed(&top);
+        let files = self.disk.list(folder)?;
+        // Folders without files are noted, too: a file may come.
+        for entry in walkdir::WalkDir::new(&top).min_depth(1) {
+            if let Ok(entry) = entry
+                && entry.file_type().is_dir()
+            {
+                self.inputs.borrow_mut().listed(entry.path());
+            }
+        }
+        Ok(files)
+    }
+
+    fn read(&self, file: &Path) -> Result<Option<Content>, LoadError> {
+        self.inputs.borrow_mut().read(&self.root.join(file));
+        self.disk.read(file)
+    }
+}
+
 /// Puts a `.gitignore` into the folder `.overlaid` of our repository, if that is there: what is in it is made, and nobody
 /// wants it in a commit. One that is there stays as it is.
 ///
@@ -87,7 +173,7 @@ pub fn hide_from_git(root: &Path) -> std::io::Result<()> {
     let folder = root.join(".overlaid");
     let file = folder.join(".gitignore");
     if folder.is_dir() && !file.exists() {
-        std::fs::write(file, "*\n")?;
+        std::fs::write(&file, "*\n").inspect_err(|_| drop(std::fs::remove_file(&file)))?;
     }
     Ok(())
 }

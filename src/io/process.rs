@@ -285,6 +285,10 @@ pub fn run(program: &Program) -> Result<Finished, ProcessError> {
         .process_group(0);
     let started = Instant::now();
     let child = command.spawn().map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound if !program.dir.is_dir() => {
+            let why = format!("there is no folder {}", program.dir.display());
+            ProcessError::Start { program: file.clone(), source: std::io::Error::other(why) }
+        }
         std::io::ErrorKind::NotFound if !file.exists() => ProcessError::NotFound { program: file.clone() },
         _ => ProcessError::Start { program: file.clone(), source },
     })?;

@@ -6,6 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// What was opened below a folder, relative to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +25,47 @@ pub struct Reads {
 /// A watch over a folder and all that is below it.
 #[derive(Debug)]
 pub struct Watch(imp::Watch);
+
+/// A watch over folders of the machine, for as long as a build takes: what happens is taken down meanwhile, since
+/// the system keeps track of a limited number of events only.
+#[derive(Debug)]
+pub struct LongWatch {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<Option<Reads>>,
+}
+
+impl LongWatch {
+    /// Starts to watch folders, not what is below them; paths that are no folders are left out. Files are reported by
+    /// their full path. `None`: this system cannot, or there are more folders than it lets us watch.
+    #[must_use]
+    pub fn start<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
+        let mut watch = imp::Watch::start_folders(folders)?;
+        let over = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            let mut all = Reads::default();
+            loop {
+                // What happened before the end was told is there to be read after it.
+                let last = is_over.load(Ordering::Acquire);
+                let reads = watch.drain()?;
+                all.files.extend(reads.files);
+                if last {
+                    return Some(all);
+                }
+                std::thread::park_timeout(Duration::from_millis(20));
+            }
+        });
+        Some(Self { over, thread })
+    }
+
+    /// The files that were opened since. `None`: it is not known.
+    #[must_use]
+    pub fn finish(self) -> Option<Reads> {
+        self.over.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        self.thread.join().ok()?
+    }
+}
 
 impl Watch {
     /// Starts to watch. `None`: this system cannot, or there are more folders than it lets us watch.
@@ -96,11 +141,22 @@ mod imp {
             Some(watch)
         }
 
+        pub fn start_folders<'a>(all: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
+            let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
+            let mut folders = HashMap::new();
+            for folder in all.filter(|folder| folder.is_dir()) {
+                let watch =
+                    inotify::add_watch(&inotify, folder, WatchFlags::OPEN | WatchFlags::ONLYDIR).ok()?;
+                folders.insert(watch, folder.clone());
+            }
+            Some(Self { inotify, folders })
+        }
+
         pub fn finish(mut self) -> Option<Reads> {
             self.drain()
         }
 
-        fn drain(&mut self) -> Option<Reads> {
+        pub fn drain(&mut self) -> Option<Reads> {
             let mut reads = Reads::default();
             let mut buffer = [MaybeUninit::uninit(); 1 << 14];
             let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
@@ -134,7 +190,7 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::Reads;
 
@@ -143,6 +199,14 @@ mod imp {
 
     impl Watch {
         pub fn start(_: &Path, _: &dyn Fn(&Path) -> bool) -> Option<Self> {
+            None
+        }
+
+        pub fn start_folders<'a>(_: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
+            None
+        }
+
+        pub fn drain(&mut self) -> Option<Reads> {
             None
         }
 
@@ -180,5 +244,25 @@ mod tests {
         assert_eq!(paths(&reads.folders), ["a"]);
         assert!(reads.written.is_empty());
         assert_eq!(paths(&changes.written), ["a/new", "top"]);
+    }
+
+    #[test]
+    fn a_long_watch_sees_more_than_the_system_keeps_track_of() {
+        let folder = std::env::temp_dir().join(format!("overlaid-reads-long-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("below")).unwrap();
+        for file in ["one", "two", "below/three"] {
+            std::fs::write(folder.join(file), "x").unwrap();
+        }
+        let watch = LongWatch::start([folder.clone(), folder.join("absent")].iter()).unwrap();
+        for _ in 0..20_000 {
+            std::fs::read(folder.join("one")).unwrap();
+            std::fs::read(folder.join("two")).unwrap();
+        }
+        std::fs::read(folder.join("below/three")).unwrap();
+        let reads = watch.finish().unwrap();
+        let expected: BTreeSet<PathBuf> = ["one", "two"].map(|file| folder.join(file)).into();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(reads.files, expected);
     }
 }

@@ -178,13 +178,15 @@ pub fn steering(
     }
     for (name, file) in
         [("cmake", Some(tools.cmake.clone())), ("ninja", Some(tools.ninja.clone()))].into_iter().chain(
-            ["cc", "c++", "gcc", "g++", "clang", "clang++", "nvcc", "ld", "ccache"]
+            ["cc", "c++", "gcc", "g++", "clang", "clang++", "nvcc", "as", "ld", "ccache"]
                 .map(|name| (name, env.find(Path::new(name)))),
         )
     {
         if let Some(file) = file {
-            steering
-                .insert(format!("program {name}"), format!("{} {}", file.display(), hashes.sha256(&file)?));
+            steering.insert(
+                format!("program {name}"),
+                format!("{} {}", real(&file).display(), hashes.sha256(&file)?),
+            );
         }
     }
     let by_variable = ["CC", "CXX", "CUDACXX", "CUDAHOSTCXX", "HIPCXX", "CMAKE_TOOLCHAIN_FILE"];
@@ -196,6 +198,11 @@ pub fn steering(
     }
     steering.insert("all variables".to_owned(), all_variables(env));
     Ok(steering)
+}
+
+/// The file behind links: found by way of another folder it is the same program.
+fn real(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
 /// A compiler that is named by a variable or an option may be followed by arguments, or be a launcher with a
@@ -211,8 +218,40 @@ pub fn named_files(value: &str, env: &Environment, hashes: &mut Hashes) -> Vec<S
         .collect()
 }
 
+/// The folders of `PATH` that make a difference, in order. What a build or a test looks up there is not known, so
+/// each folder counts in which something is found that no folder before it has: a folder that is not there, is
+/// empty, or has only what others have first, is no other `PATH`. A folder of programs beside which packages may be
+/// (CMake looks there) always counts, and so does one that is not absolute.
+#[must_use]
+pub fn path_that_counts(env: &Environment) -> String {
+    let mut counted: Vec<PathBuf> = Vec::new();
+    let mut real: Vec<PathBuf> = Vec::new();
+    for folder in std::env::split_paths(env.get("PATH").unwrap_or_default()) {
+        if !folder.is_absolute() {
+            counted.push(folder);
+            continue;
+        }
+        let target = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let mut names = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+        let is_new = |name: &std::ffi::OsStr| !real.iter().any(|before| before.join(name).exists());
+        let finds_more = !real.contains(&target) && names.any(|entry| is_new(&entry.file_name()));
+        let is_bin = folder.ends_with("bin") || folder.ends_with("sbin");
+        let beside = |name: &str| folder.parent().is_some_and(|prefix| prefix.join(name).is_dir());
+        let has_packages = is_bin && ["cmake", "include", "lib", "lib64", "share"].into_iter().any(beside);
+        if has_packages && !real.contains(&target) {
+            counted.push(folder);
+        } else if finds_more {
+            // By its real name: a link to it is the same place.
+            counted.push(target.clone());
+        }
+        real.push(target);
+    }
+    counted.iter().map(|folder| format!("{}:", folder.display())).collect()
+}
+
 /// A hash over all variables that programs are given, save those that say where and by whom they are run:
-/// nobody knows which of them a build or a test heeds. Values are not kept: some are secrets.
+/// nobody knows which of them a build or a test heeds. Of `PATH` that counts what is found there. Values are not
+/// kept: some are secrets.
 #[must_use]
 pub fn all_variables(env: &Environment) -> String {
     const NO_MATTER: [&str; 40] = [
@@ -269,7 +308,9 @@ pub fn all_variables(env: &Environment) -> String {
     let mut text = String::new();
     for (name, value) in env.iter() {
         let name = name.to_string_lossy();
-        if counts(&name) {
+        if name == "PATH" {
+            text.push_str(&format!("{name}={:?}\n", path_that_counts(env)));
+        } else if counts(&name) {
             text.push_str(&format!("{name}={value:?}\n"));
         }
     }
@@ -352,6 +393,36 @@ mod tests {
         let compiler = parse_compiler("CXX", text).unwrap();
         assert_eq!(compiler.path, Path::new("/usr/bin/c++"));
         assert_eq!((compiler.maker.as_str(), compiler.version.as_str()), ("GNU", "12.2.0"));
+    }
+
+    #[test]
+    fn of_path_that_counts_which_finds_something() {
+        let top = std::env::temp_dir().join(format!("overlaid-path-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&top);
+        for file in ["one/x", "two/x", "two/y", "p/bin/x", "p/lib/z", "q/bin/x"] {
+            std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
+            std::fs::write(top.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink(top.join("two"), top.join("link")).unwrap();
+        let counts = |folders: &[&str]| {
+            let mut env = Environment::empty();
+            env.set("PATH", std::env::join_paths(folders.iter().map(|folder| top.join(folder))).unwrap());
+            path_that_counts(&env)
+        };
+        let plain = counts(&["one", "two"]);
+        assert_eq!(plain.matches(':').count(), 2);
+        // Not there, found before, the same by another name, nothing but what others have first.
+        assert_eq!(counts(&["gone", "one", "two", "one", "link", "q/bin"]), plain);
+        assert_eq!(counts(&["one", "link"]), plain);
+        // Another order; a folder with more in it; packages beside it.
+        for other in [&["two", "one"][..], &["q/bin", "one", "two"], &["one", "two", "p/bin"], &["one"]] {
+            assert_ne!(counts(other), plain, "{other:?}");
+        }
+        // It comes to be.
+        std::fs::create_dir(top.join("gone")).unwrap();
+        std::fs::write(top.join("gone/z"), "").unwrap();
+        assert_ne!(counts(&["gone", "one", "two"]), plain);
+        std::fs::remove_dir_all(&top).unwrap();
     }
 
     #[test]

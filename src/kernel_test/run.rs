@@ -23,6 +23,8 @@ pub enum End {
     },
     /// It and all that it started was ended at the timeout.
     TimedOut,
+    /// Not by itself: we were ended while it ran. What it had finished counts.
+    LeftOff,
     /// It never ran: the program is not there, or cannot be run, or the machine lacks something.
     NotStarted {
         /// What is in the way.
@@ -90,6 +92,9 @@ impl End {
                 Signal::Outside(_) | Signal::Unheard => killed(signal),
             },
             End::TimedOut => Blame::Nobody(Unknown::Timeout),
+            End::LeftOff => {
+                Blame::Nobody(Unknown::Killed { text: "left off: we were ended from outside".to_owned() })
+            }
             End::NotStarted { ref why } => Blame::Nobody(Unknown::Missing { text: why.clone() }),
         }
     }
@@ -101,6 +106,7 @@ impl End {
             End::Exit { status } => format!("ended with status {status}"),
             End::Signal { signal } => format!("ended by signal {signal}"),
             End::TimedOut => "was ended at its timeout".to_owned(),
+            End::LeftOff => "was left off, and gone on with".to_owned(),
             End::NotStarted { why } => format!("did not start: {why}"),
         }
     }

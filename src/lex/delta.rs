@@ -6,7 +6,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "git")]
 use super::{Language, Token, TokenKind, Unlexable, UnlexableWhy, tokens};
+#[cfg(feature = "git")]
 use crate::id::UpstreamPath;
 
 /// An upper bound of a difference. A larger one allows more.
@@ -51,6 +53,7 @@ impl fmt::Display for Delta {
     }
 }
 
+#[cfg(feature = "git")]
 /// What is known about the difference of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
@@ -60,6 +63,7 @@ pub enum Comparison {
     Unknown(Unlexable),
 }
 
+#[cfg(feature = "git")]
 impl Comparison {
     /// Whether the difference is proven to be at most `bound`.
     #[must_use]
@@ -68,6 +72,7 @@ impl Comparison {
     }
 }
 
+#[cfg(feature = "git")]
 /// Compares two contents of the file at `path`. Equal bytes are identical, whatever the file is.
 #[must_use]
 pub fn compare(path: &UpstreamPath, a: &[u8], b: &[u8]) -> Comparison {
@@ -83,6 +88,7 @@ pub fn compare(path: &UpstreamPath, a: &[u8], b: &[u8]) -> Comparison {
     }
 }
 
+#[cfg(feature = "git")]
 fn compare_tokens((a, of_a): (&[u8], &[Token]), (b, of_b): (&[u8], &[Token])) -> Delta {
     let same = |(x, y): (&Token, &Token)| x.kind == y.kind && x.spelling(a) == y.spelling(b);
     if of_a.len() == of_b.len() && of_a.iter().zip(of_b).all(same) {

@@ -28,19 +28,31 @@
 //! that a tool other than the compiler reads out of comments: `NOLINT`, `fallthrough`, `# type: ignore`, `# noqa`.
 //! They are the usual understanding of "only comments", and the price of not running a preprocessor.
 
+#[cfg(feature = "git")]
 mod c;
+#[cfg(feature = "git")]
 mod cmake;
 mod delta;
+#[cfg(feature = "git")]
 mod lines;
+#[cfg(feature = "git")]
 mod python;
+#[cfg(feature = "git")]
 mod token;
+#[cfg(feature = "git")]
 mod toml;
 
+#[cfg(feature = "git")]
 use std::borrow::Cow;
+#[cfg(feature = "git")]
 use std::ops::Range;
 
-pub use delta::{Comparison, Delta, compare};
+pub use delta::Delta;
+#[cfg(feature = "git")]
+pub use delta::{Comparison, compare};
+#[cfg(feature = "git")]
 pub use lines::code_of_lines;
+#[cfg(feature = "git")]
 pub use token::{Token, TokenKind, Unlexable, UnlexableWhy};
 
 use crate::id::UpstreamPath;
@@ -83,6 +95,7 @@ impl Language {
     }
 }
 
+#[cfg(feature = "git")]
 /// All tokens of a text, comments included, in order.
 ///
 /// # Errors
@@ -97,6 +110,7 @@ pub fn tokens(language: Language, source: &[u8]) -> Result<Vec<Token>, Unlexable
     }
 }
 
+#[cfg(feature = "git")]
 /// The spellings of all tokens but comments, in order, with the layout that is code. Equal lists are equal code.
 ///
 /// # Errors
@@ -106,6 +120,7 @@ pub fn code_tokens(language: Language, source: &[u8]) -> Result<Vec<Cow<'_, [u8]
     Ok(tokens.iter().filter(|token| !token.is_comment()).map(|token| token.spelling(source)).collect())
 }
 
+#[cfg(feature = "git")]
 /// Where the comments of a text are, in bytes.
 ///
 /// # Errors
@@ -115,13 +130,16 @@ pub fn comment_spans(language: Language, source: &[u8]) -> Result<Vec<Range<usiz
     Ok(tokens.into_iter().filter(Token::is_comment).map(|token| token.span).collect())
 }
 
+#[cfg(feature = "git")]
 /// A UTF-8 byte order mark: layout, to every compiler and interpreter here.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+#[cfg(feature = "git")]
 /// Where the text begins, after a byte order mark.
 fn start_of(source: &[u8]) -> usize {
     if source.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
 }
 
 #[cfg(test)]
+#[cfg(feature = "git")]
 mod tests;

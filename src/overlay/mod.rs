@@ -7,6 +7,8 @@ pub mod diff;
 mod fingerprint;
 mod resolve;
 mod rules;
+mod wanted;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,8 +18,12 @@ use crate::manifest::{Kind, Overlay, Witness};
 use crate::tree::Content;
 
 pub use fingerprint::fingerprint;
-pub use resolve::{At, Refusal, Resolution, content_at, resolve};
+pub use resolve::{At, MadeMerge, Refusal, Resolution, content_at, resolve};
 pub use rules::{Clash, can_be_on_together, clashes};
+#[cfg(feature = "git")]
+pub(crate) use wanted::check_needs;
+pub use wanted::{Unwanted, wanted};
+pub use watched::{Watched, watched};
 
 /// An overlay of the manifest with the files of ours that hold its content.
 #[derive(Debug, Clone)]

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::manifest::Kind;
 use crate::merge::{Labels, Merged, Style, merge};
-use crate::tree::{Changes, Content, Mode};
-use crate::upstream::{Upstream, UpstreamError};
+use crate::tree::{Changes, Content, Entry, Mode};
+use crate::upstream::{PathDiff, Upstream, UpstreamError};
 
 use super::Loaded;
 use super::diff::{self, Applied, Offset};
@@ -43,8 +43,23 @@ pub struct Resolution {
     pub by: BTreeMap<UpstreamPath, Vec<OverlayName>>,
     /// Hunks of patches that apply at other lines than they say.
     pub offsets: Vec<(OverlayName, Offset)>,
+    /// Merges of cherry-picks in which both sides differ from the base: what a lock records.
+    pub merges: Vec<MadeMerge>,
     /// What could not be done.
     pub refused: Vec<Refusal>,
+}
+
+/// A merge that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeMerge {
+    /// What the commit changes.
+    pub base: Option<Entry>,
+    /// What stood there.
+    pub ours: Option<Entry>,
+    /// What the commit makes of it.
+    pub theirs: Option<Entry>,
+    /// What came out.
+    pub result: Option<Content>,
 }
 
 /// An overlay that cannot be put on a path.
@@ -58,6 +73,8 @@ pub struct Refusal {
     pub patch_line: Option<usize>,
     /// A sentence.
     pub why: String,
+    /// The submodule that the path lies in, if that is why: it was not declared.
+    pub undeclared: Option<UpstreamPath>,
 }
 
 impl std::fmt::Display for Refusal {
@@ -84,18 +101,12 @@ pub fn content_at(
 ) -> Result<Option<Content>, UpstreamError> {
     let Some(entry) = upstream.entry(commit, path)? else {
         return match submodule_above(upstream, commit, path)? {
-            Some(submodule) => Err(UpstreamError::Unreadable {
-                what: format!("{path} at {commit}"),
-                why: format!("it lies in the submodule {submodule}, which is not read"),
-            }),
+            Some(submodule) => Err(UpstreamError::InSubmodule { path: path.clone(), submodule }),
             None => Ok(None),
         };
     };
     if entry.mode == Mode::Submodule {
-        return Err(UpstreamError::Unreadable {
-            what: format!("{path} at {commit}"),
-            why: "it is a submodule; declare it with [[upstream.submodule]]".to_owned(),
-        });
+        return Err(UpstreamError::InSubmodule { path: path.clone(), submodule: path.clone() });
     }
     Ok(Some(Content { mode: entry.mode, bytes: upstream.blob(entry.id)? }))
 }
@@ -125,7 +136,19 @@ pub fn resolve(overlays: &[&Loaded], at: At, upstream: &dyn Upstream) -> Result<
     let (whole, deltas): (Vec<&Loaded>, Vec<&Loaded>) =
         overlays.iter().partition(|loaded| loaded.overlay.kind.is_whole());
     for loaded in whole.into_iter().chain(deltas) {
-        state.add(loaded)?;
+        match state.add(loaded) {
+            Err(UpstreamError::InSubmodule { path, submodule }) => state.resolution.refused.push(Refusal {
+                overlay: loaded.name().clone(),
+                path: Some(path),
+                patch_line: None,
+                why: format!(
+                    "it lies in the submodule {submodule}, which the manifest does not declare with \
+                     [[upstream.submodule]]"
+                ),
+                undeclared: Some(submodule),
+            }),
+            added => added?,
+        }
     }
     Ok(state.resolution)
 }
@@ -192,6 +215,7 @@ impl State<'_> {
             path: path.cloned(),
             patch_line: None,
             why,
+            undeclared: None,
         });
     }
 
@@ -203,13 +227,9 @@ impl State<'_> {
     ) -> Result<(), UpstreamError> {
         let At::Other(commit) = self.at else {
             if let Some(submodule) = submodule_above(self.upstream, self.at.commit(), path)? {
-                let why = format!(
-                    "it lies in the submodule {submodule}; overlays do not reach into submodules yet"
-                );
-                self.refuse(loaded, Some(path), why);
-            } else {
-                self.set(loaded, path, content);
+                return Err(UpstreamError::InSubmodule { path: path.clone(), submodule });
             }
+            self.set(loaded, path, content);
             return Ok(());
         };
         let Some(base) = &loaded.overlay.base else {
@@ -218,24 +238,29 @@ impl State<'_> {
             return Ok(());
         };
         let base = content_at(self.upstream, base.value, path)?;
-        self.merge_in(loaded, path, base.as_ref(), content.as_ref())
+        self.merge_in(loaded, path, base.as_ref(), content.as_ref()).map(drop)
     }
 
-    /// Brings the change base..theirs to what stands at the path.
+    /// Brings the change base..theirs to what stands at the path. Says whether it fits.
     fn merge_in(
         &mut self,
         loaded: &Loaded,
         path: &UpstreamPath,
         base: Option<&Content>,
         theirs: Option<&Content>,
-    ) -> Result<(), UpstreamError> {
+    ) -> Result<bool, UpstreamError> {
         let current = self.current(path)?;
         let labels = Labels { base: "base", ours: "upstream", theirs: loaded.name().as_str() };
         match merge(base, current.as_ref(), theirs, Style::Merge, labels) {
-            Merged::Clean(content) => self.set(loaded, path, content),
-            Merged::Conflict(conflict) => self.refuse(loaded, Some(path), conflict.to_string()),
+            Merged::Clean(content) => {
+                self.set(loaded, path, content);
+                Ok(true)
+            }
+            Merged::Conflict(conflict) => {
+                self.refuse(loaded, Some(path), conflict.to_string());
+                Ok(false)
+            }
         }
-        Ok(())
     }
 
     fn add_patch(&mut self, loaded: &Loaded, patch: &diff::Patch) -> Result<(), UpstreamError> {
@@ -254,6 +279,7 @@ impl State<'_> {
                         path: Some(rejection.path.clone()),
                         patch_line: Some(rejection.patch_line),
                         why: rejection.why.to_string(),
+                        undeclared: None,
                     }));
                 }
             }
@@ -288,19 +314,44 @@ impl State<'_> {
             return Ok(());
         }
         for change in self.upstream.diff(commit)? {
-            let read = |entry: Option<crate::tree::Entry>| match entry {
-                Some(entry) if entry.mode != Mode::Submodule => {
-                    Ok(Some(Content { mode: entry.mode, bytes: self.upstream.blob(entry.id)? }))
-                }
-                Some(_) => Err(UpstreamError::Unreadable {
+            if [change.before, change.after].iter().flatten().any(|entry| entry.mode == Mode::Submodule) {
+                return Err(UpstreamError::Unreadable {
                     what: format!("{} at {commit}", change.path),
                     why: "the commit moves a submodule, which an overlay cannot do".to_owned(),
-                }),
-                None => Ok(None),
-            };
-            let (before, after) = (read(change.before)?, read(change.after)?);
-            self.merge_in(loaded, &change.path, before.as_ref(), after.as_ref())?;
+                });
+            }
+            self.pick_path(loaded, &change)?;
         }
         Ok(())
+    }
+
+    /// Brings a commit's change to what stands at its path. Contents that the answer does not need are not read:
+    /// a lock may not have them.
+    fn pick_path(&mut self, loaded: &Loaded, change: &PathDiff) -> Result<(), UpstreamError> {
+        let PathDiff { path, before, after } = change;
+        let current = self.current(path)?;
+        let now = current.as_ref().map(Content::entry);
+        if now == *after || before == after {
+            self.set(loaded, path, current);
+            return Ok(());
+        }
+        let known =
+            if now == *before { Some(*after) } else { self.upstream.known_merge(*before, now, *after) };
+        if let Some(known) = known {
+            let content = self.read(known)?;
+            self.set(loaded, path, content);
+            return Ok(());
+        }
+        let (base, theirs) = (self.read(*before)?, self.read(*after)?);
+        if self.merge_in(loaded, path, base.as_ref(), theirs.as_ref())? {
+            let result = self.resolution.changes.get(path).cloned().flatten();
+            self.resolution.merges.push(MadeMerge { base: *before, ours: now, theirs: *after, result });
+        }
+        Ok(())
+    }
+
+    fn read(&self, entry: Option<Entry>) -> Result<Option<Content>, UpstreamError> {
+        let content = |entry: Entry| Ok(Content { mode: entry.mode, bytes: self.upstream.blob(entry.id)? });
+        entry.map(content).transpose()
     }
 }

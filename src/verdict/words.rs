@@ -38,13 +38,13 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
         Verdict::Harmful => {
             format!(
                 "harmful: with it {}, and it mends none; drop it now",
-                fail(broken.len(), "that pass without")
+                fail_that(broken.len(), "passes without", "pass without")
             )
         }
         Verdict::Mixed => format!(
             "mixed: {without} {}, and with it {}; a person decides",
             fail(fixed.len(), "that it mends"),
-            fail(broken.len(), "that pass without")
+            fail_that(broken.len(), "passes without", "pass without")
         ),
         Verdict::Ineffective => {
             let still = decision.unfixed.iter().filter(|id| attributed.contains(id)).count();
@@ -81,6 +81,11 @@ fn count(n: usize, what: &str) -> String {
 fn fail(n: usize, which: &str) -> String {
     let space = if which.is_empty() { "" } else { " " };
     if n == 1 { format!("1 case{space}{which} fails") } else { format!("{n} cases{space}{which} fail") }
+}
+
+/// As [`fail`], with a clause that has a number, too.
+fn fail_that(n: usize, one: &str, many: &str) -> String {
+    fail(n, &format!("that {}", if n == 1 { one } else { many }))
 }
 
 /// Some cases by name, and how many more there are: `rms {"axis":512}, rms {"axis":513} and 32 more`.
@@ -235,4 +240,16 @@ fn view(side: Option<&Side>) -> CellView {
         }
     };
     CellView { outcome, text, value: side.value, runs: side.runs, failed: side.failed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_case_fails_and_two_cases_fail() {
+        let said = |n| fail_that(n, "passes without", "pass without");
+        assert_eq!(said(1), "1 case that passes without fails");
+        assert_eq!(said(2), "2 cases that pass without fail");
+    }
 }

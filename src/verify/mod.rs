@@ -6,11 +6,14 @@
 pub mod accepted;
 pub mod also_pinned;
 pub mod claim;
+pub mod compiled;
 pub mod coverage;
 pub mod documents;
 pub mod forbidden;
+pub mod lock;
 pub mod marker;
 pub mod states;
+pub mod submodules;
 pub mod tree;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bstr::BStr;
 
+use crate::diagnostic::Severity;
 use crate::escape::for_terminal;
 use crate::id::{OverlayName, UpstreamPath};
 
@@ -23,6 +24,36 @@ pub enum TreeDifference {
     Mode,
     /// Another kind of entry: a folder, a link, a file.
     Type,
+}
+
+/// What is wrong with what a tree says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attestation {
+    /// It says nothing any more: a run was interrupted.
+    Missing,
+    /// It cannot be read.
+    Damaged,
+    /// It says something else than the manifest.
+    Differs,
+}
+
+/// The finding for an attestation.
+#[must_use]
+pub fn attestation(what: Attestation) -> Finding {
+    let finding = match what {
+        Attestation::Missing => {
+            let message = "the tree has no attestation; a run was interrupted";
+            Finding::new(Severity::Warning, "attestation-missing", message)
+        }
+        Attestation::Damaged => {
+            Finding::error("attestation-damaged", "the tree's attestation cannot be read")
+        }
+        Attestation::Differs => {
+            let message = "the tree's attestation is of another pin, of other overlays or of other features";
+            Finding::error("attestation-differs", message)
+        }
+    };
+    finding.hint("bring the tree to what the manifest says: overlaid apply")
 }
 
 /// The tree that was looked at.

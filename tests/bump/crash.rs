@@ -9,8 +9,20 @@ use crate::support::{Project, Upstream, command};
 
 /// All that changes files.
 const CALLS: [&str; 14] = [
-    "openat", "write", "rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "fsync",
-    "fchmod", "copy_file_range", "symlinkat",
+    "openat",
+    "write",
+    "rename",
+    "renameat",
+    "renameat2",
+    "unlink",
+    "unlinkat",
+    "mkdir",
+    "mkdirat",
+    "rmdir",
+    "fsync",
+    "fchmod",
+    "copy_file_range",
+    "symlinkat",
 ];
 
 fn project() -> (Upstream, Project, String) {
@@ -52,7 +64,12 @@ fn run(root: &Path, tracer: &[&str], args: &[&str]) -> Output {
             strace
         }
     };
-    run.current_dir(root).env("HOME", root.join("home")).env("XDG_CACHE_HOME", root.join("cache")).args(args).output().unwrap()
+    run.current_dir(root)
+        .env("HOME", root.join("home"))
+        .env("XDG_CACHE_HOME", root.join("cache"))
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 fn copy_of(root: &Path) -> tempfile::TempDir {
@@ -85,7 +102,9 @@ fn killed_at_any_write_it_leaves_old_or_new_or_says_what_to_do() {
     let log = std::fs::read_to_string(log).unwrap();
     for line in log.lines() {
         let Some((process, line)) = line.split_once(' ') else { continue };
-        let Some(call) = CALLS.iter().find(|call| line.trim_start().starts_with(&format!("{call}("))) else { continue };
+        let Some(call) = CALLS.iter().find(|call| line.trim_start().starts_with(&format!("{call}("))) else {
+            continue;
+        };
         let count = counts.entry((process, call)).or_default();
         *count += 1;
         if *call != "openat" || line.contains("O_CREAT") {
@@ -100,7 +119,9 @@ fn killed_at_any_write_it_leaves_old_or_new_or_says_what_to_do() {
         let copy = copy_of(project.path());
         let inject = format!("inject={call}:signal=KILL:when={count}");
         run(copy.path(), &["-o", "/dev/null", "-e", &inject], &args);
-        let is_pending = [".overlaid/edits/journal", ".overlaid/edits/journal.undo"].iter().any(|file| copy.path().join(file).exists());
+        let is_pending = [".overlaid/edits/journal", ".overlaid/edits/journal.undo"]
+            .iter()
+            .any(|file| copy.path().join(file).exists());
         if !is_pending {
             let now = own(copy.path());
             assert!(now == old || now == new, "{call} {count}: between old and new");
@@ -115,7 +136,10 @@ fn killed_at_any_write_it_leaves_old_or_new_or_says_what_to_do() {
         let output = run(copy.path(), &[], &["status"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(4), "{call} {count}: {stderr}");
-        assert!(stderr.contains("overlaid bump --continue") && stderr.contains("overlaid bump --abort"), "{stderr}");
+        assert!(
+            stderr.contains("overlaid bump --continue") && stderr.contains("overlaid bump --abort"),
+            "{stderr}"
+        );
         let other = copy_of(copy.path());
         let output = run(other.path(), &[], &["bump", "--abort"]);
         assert!(output.status.success(), "{call} {count}: {output:?}");

@@ -119,7 +119,8 @@ fn what_is_written_is_what_git_merges() {
         let history = history(&mut random, 6);
         let (pin, to) = (2, 5);
         let (project, whole) = project(&mut random, &history, pin);
-        let before: Vec<String> = whole.iter().map(|(_, path, _)| project.read(&format!("overlays/up/{path}"))).collect();
+        let before: Vec<String> =
+            whole.iter().map(|(_, path, _)| project.read(&format!("overlays/up/{path}"))).collect();
         let run = project.run(&["--json", "bump", "--to", &history.commits[to]]);
         assert!(matches!(run.code, 0 | 3), "seed {seed}: {run:?}");
         let document = run.json();
@@ -156,7 +157,13 @@ fn of_plan(document: &Value) -> BTreeMap<String, Vec<String>> {
         .map(|overlay| {
             let name = overlay["name"].as_str().unwrap().to_owned();
             let mut words: Vec<String> = vec![overlay["outcome"].as_str().unwrap().to_owned()];
-            words.extend(overlay["paths"].as_array().unwrap().iter().map(|path| path["outcome"].as_str().unwrap().to_owned()));
+            words.extend(
+                overlay["paths"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|path| path["outcome"].as_str().unwrap().to_owned()),
+            );
             (name, words)
         })
         .collect()
@@ -192,7 +199,11 @@ fn a_scan_says_what_a_plan_for_each_commit_says() {
             let name = overlay["name"].as_str().unwrap();
             for (word, found) in overlay["first"].as_object().unwrap() {
                 let expected = first.get(&(name.to_owned(), word.clone()));
-                assert_eq!(expected.map(String::as_str), found["commit"].as_str(), "seed {seed} {name} {word}");
+                assert_eq!(
+                    expected.map(String::as_str),
+                    found["commit"].as_str(),
+                    "seed {seed} {name} {word}"
+                );
             }
         }
         for ((name, word), commit) in &first {

@@ -8,7 +8,7 @@ use crate::id::CommitId;
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::merge::Style;
-use crate::upstream::Upstream;
+use crate::upstream::Upstream as _;
 
 use super::super::status::describe_commit;
 use super::super::{Answer, Failure, Ui};
@@ -43,15 +43,13 @@ pub(super) fn run(
         style: Style::Merge,
         upstream: store,
     };
-    let found = scan(&question, &|paths| {
-        let line = store.first_parents(from, to, paths)?;
-        Ok(line.unwrap_or_default())
-    })?;
-    if found.commits == 0 && from != to {
-        let message = format!("from {} first parents do not lead back to the pin {}", to.short(), from.short());
-        return Err(Failure::input(message)
-            .with_hint("scan a branch that the pin is on, or see one commit: overlaid bump --dry-run --to REV"));
-    }
+    let Some(found) = scan(&question)? else {
+        let message =
+            format!("from {} first parents do not lead back to the pin {}", to.short(), from.short());
+        return Err(Failure::input(message).with_hint(
+            "scan a branch that the pin is on, or see one commit: overlaid bump --dry-run --to REV",
+        ));
+    };
     if ui.is_json() {
         ui.document(&to_json(&found, workspace, from, to, called));
     } else {
@@ -63,7 +61,13 @@ pub(super) fn run(
     })
 }
 
-fn print(found: &Scan, workspace: &Workspace, store: &Store, called: &str, ui: &mut Ui) -> Result<(), Failure> {
+fn print(
+    found: &Scan,
+    workspace: &Workspace,
+    store: &Store,
+    called: &str,
+    ui: &mut Ui,
+) -> Result<(), Failure> {
     let upstream = &workspace.manifest.upstream;
     ui.line(format_args!(
         "{}: {} commits from the pin {} to {}",
@@ -74,7 +78,11 @@ fn print(found: &Scan, workspace: &Workspace, store: &Store, called: &str, ui: &
     ));
     match found.newest_clean {
         Some(commit) => {
-            ui.text(0, None, &format!("everything moves by itself up to {}", describe_commit(&store.commit(commit)?)));
+            ui.text(
+                0,
+                None,
+                &format!("everything moves by itself up to {}", describe_commit(&store.commit(commit)?)),
+            );
             if found.after_it > 0 {
                 ui.line(format_args!("{} newer commits are not reached", found.after_it));
             }
@@ -84,7 +92,8 @@ fn print(found: &Scan, workspace: &Workspace, store: &Store, called: &str, ui: &
         None => ui.line("there is no commit to which everything moves by itself"),
     }
     for overlay in &found.overlays {
-        let told: Vec<_> = TOLD.iter().filter_map(|outcome| Some((*outcome, overlay.first.get(outcome)?))).collect();
+        let told: Vec<_> =
+            TOLD.iter().filter_map(|outcome| Some((*outcome, overlay.first.get(outcome)?))).collect();
         if told.is_empty() {
             continue;
         }

@@ -27,9 +27,15 @@ pub(super) fn tone(outcome: Outcome) -> Tone {
 
 /// The plan for a person.
 pub(super) fn print(plan: &Plan, manifest: &Manifest, called: &str, ui: &mut Ui) {
-    let called = if called == plan.to.to_string() { String::new() } else { format!(" ({})", for_terminal(called)) };
+    let called =
+        if called == plan.to.to_string() { String::new() } else { format!(" ({})", for_terminal(called)) };
     ui.line(format_args!("{}: pin {}", Tone::Strong.paint(&manifest.upstream.name.value), plan.from));
-    ui.line(format_args!("{:>width$}  to {}{called}", "", plan.to, width = manifest.upstream.name.as_str().len()));
+    ui.line(format_args!(
+        "{:>width$}  to {}{called}",
+        "",
+        plan.to,
+        width = manifest.upstream.name.as_str().len()
+    ));
     if plan.from == plan.to {
         ui.line("the pin is there already");
     }
@@ -95,7 +101,8 @@ fn describe_places(path: &PathPlan) -> Option<String> {
 }
 
 fn summary(plan: &Plan) -> String {
-    let counts: Vec<String> = plan.counts().iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    let counts: Vec<String> =
+        plan.counts().iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     format!("{} overlays: {}", plan.overlays.len(), counts.join(", "))
 }
 
@@ -147,7 +154,13 @@ pub(super) fn taken_back(done: &Done, ui: &mut Ui) {
 }
 
 /// The plan for a program.
-pub(super) fn to_json(plan: &Plan, manifest: &Manifest, called: &str, done: Option<&Done>, work: &Work) -> Value {
+pub(super) fn to_json(
+    plan: &Plan,
+    manifest: &Manifest,
+    called: &str,
+    done: Option<&Done>,
+    work: &Work,
+) -> Value {
     let counts: serde_json::Map<String, Value> =
         plan.counts().iter().map(|(outcome, count)| (outcome.to_string(), json!(count))).collect();
     let overlays: Vec<Value> = plan
@@ -180,7 +193,11 @@ pub(super) fn to_json(plan: &Plan, manifest: &Manifest, called: &str, done: Opti
 
 fn path_json(overlay: &OverlayPlan, path: &PathPlan, work: &Work) -> Value {
     let places = path.misfit.as_ref().map(|misfit| {
-        misfit.places.iter().map(|lines| json!({ "from": lines.start, "to": lines.end - 1 })).collect::<Vec<_>>()
+        misfit
+            .places
+            .iter()
+            .map(|lines| json!({ "from": lines.start, "to": lines.end - 1 }))
+            .collect::<Vec<_>>()
     });
     json!({
         "path": path.path,

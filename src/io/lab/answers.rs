@@ -11,9 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
 use crate::io::hashes::{Hashes, sha256_of, write_atomically};
+use crate::io::machine::{self, Stats};
+use crate::io::toolchain;
 use crate::io::workspace::Workspace;
 use crate::manifest::Test;
 
+use super::ground;
 use super::make::Workshop;
 use super::records::{self, Used};
 
@@ -28,6 +31,8 @@ pub struct Question {
     file: PathBuf,
     root: PathBuf,
     evidence: PathBuf,
+    docs: PathBuf,
+    grounds: PathBuf,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,6 +43,10 @@ struct Kept {
     records: BTreeMap<String, Stat>,
     /// All names in the folder of records: one more may say something else.
     names: Vec<String>,
+    /// Hashes over what of the machine builds stood on.
+    machine: Vec<String>,
+    /// The names of our own files, where they count.
+    own_names: Option<String>,
     text: String,
     exit: u8,
 }
@@ -65,6 +74,7 @@ impl Question {
         add("manifest", &manifest.text);
         add("profile", workshop.profile_name().map_or("", Name::as_str));
         add("machine", &format!("{:?}", records::machine(&workshop.requirement)));
+        add("variables", &toolchain::all_variables(&workshop.env));
         for feature in features {
             add("feature", feature.as_str());
         }
@@ -85,6 +95,8 @@ impl Question {
             file,
             root: workshop.root.clone(),
             evidence: workshop.root.join(manifest.docs_folder()).join("evidence"),
+            docs: manifest.docs_folder(),
+            grounds: local.join("machine"),
         })
     }
 
@@ -94,14 +106,22 @@ impl Question {
         let kept: Kept = serde_json::from_slice(&std::fs::read(&self.file).ok()?).ok()?;
         let mut files_stand = || {
             let mut files = kept.files.iter();
-            files.all(|(file, hash)| hashes.sha256(&self.root.join(file)).is_ok_and(|now| now == *hash))
+            files.all(|(file, hash)| hashes.identity(&self.root.join(file)).is_ok_and(|now| now == *hash))
         };
         let records_stand = || {
             kept.records.iter().all(|(name, known)| stat(&self.evidence.join(name)).as_ref() == Some(known))
         };
         let names_stand = || kept.names == records::list(&self.evidence);
         let asked = kept.schema == SCHEMA && kept.key == self.key;
-        let holds = asked && names_stand() && records_stand() && files_stand();
+        let machine_stands = || kept.machine.iter().all(|hash| machine::stands(&self.grounds, hash));
+        let own_names_stand =
+            || kept.own_names.is_none() || kept.own_names == ground::own_names(&self.root, &self.docs);
+        let holds = asked
+            && names_stand()
+            && records_stand()
+            && files_stand()
+            && machine_stands()
+            && own_names_stand();
         holds.then_some((kept.text, kept.exit))
     }
 
@@ -112,17 +132,35 @@ impl Question {
             known.map(|known| (name, known))
         });
         let Some(records) = records.collect::<Option<BTreeMap<_, _>>>() else { return };
+        let Some(machine) = self.merge(&used.machine) else { return };
         let kept = Kept {
             schema: SCHEMA.to_owned(),
             key: self.key.clone(),
             files: used.files,
             records,
             names: records::list(&self.evidence),
+            machine,
+            own_names: used.names,
             text,
             exit,
         };
         let written = serde_json::to_vec(&kept).map_err(std::io::Error::other);
         let _ = written.and_then(|text| write_atomically(&self.file, &text));
+    }
+
+    /// One hash for all that builds stood on: they share most of it. `None`: it is not what it was.
+    fn merge(&self, all: &BTreeSet<String>) -> Option<Vec<String>> {
+        if all.is_empty() {
+            return Some(Vec::new());
+        }
+        let mut stats = Stats::new();
+        for hash in all {
+            for path in machine::paths(&self.grounds, hash)? {
+                stats.entry(path).or_insert_with_key(|path| machine::stat(path));
+            }
+        }
+        let stands = all.iter().all(|hash| machine::stands(&self.grounds, hash));
+        Some(vec![machine::keep(&self.grounds, &stats).ok().filter(|_| stands)?])
     }
 }
 

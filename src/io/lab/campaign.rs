@@ -22,7 +22,7 @@ use crate::verdict::{
 };
 
 use super::faulty::Faulty;
-use super::measure::{Interrupted, Lab, Subject};
+use super::measure::{Interrupted, Lab, Subject, Use};
 use super::sources::Sources;
 
 /// How often verdicts may want more before it is taken for endless.
@@ -37,6 +37,8 @@ pub struct Campaign<'a> {
     listings: BTreeMap<CommitId, Arc<Listing>>,
     subjects: BTreeMap<Variant, Result<Subject, Obstacle>>,
     states: BTreeMap<(Variant, Name), State>,
+    /// What was built well, and its other side was not.
+    beside_failures: BTreeSet<(Variant, Name)>,
     /// Decisions on what is known, until more is.
     decided: RefCell<BTreeMap<OverlayName, Decision>>,
 }
@@ -67,6 +69,7 @@ impl<'a> Campaign<'a> {
             listings: BTreeMap::new(),
             subjects: BTreeMap::new(),
             states: BTreeMap::new(),
+            beside_failures: BTreeSet::new(),
             decided: RefCell::default(),
         }
     }
@@ -123,16 +126,79 @@ impl<'a> Campaign<'a> {
     /// Says whether all of it is on record.
     pub fn trace(&mut self, lab: &mut Lab<'_>) -> bool {
         let known: Vec<(Variant, Name)> = self.states.keys().cloned().collect();
-        known.into_iter().all(|(variant, test)| {
-            let test = self.workspace.manifest.test(test.as_str());
-            let subject = self.subject(&variant);
-            matches!(
-                (subject, test),
-                (Ok(subject), Some(test))
-                    // A build that failed may go better the next time.
-                    if matches!(lab.known(&subject, test), State::Ran(_))
-            )
-        })
+        let all_known = known.into_iter().all(|(variant, test)| {
+            let Some((subject, test)) = self.subject_and_test(&variant, &test) else { return false };
+            match lab.known(&subject, test) {
+                State::Ran(_) => true,
+                State::BuildFailed { .. } => lab.lean_on(&subject, test),
+                State::NotRun | State::Blocked(_) => false,
+            }
+        });
+        let beside = self.beside_failures.clone();
+        let lean_on = |(variant, test): &(Variant, Name)| {
+            self.subject_and_test(variant, test).is_some_and(|(subject, test)| lab.lean_on(&subject, test))
+        };
+        all_known && beside.iter().all(lean_on)
+    }
+
+    fn subject_and_test(&mut self, variant: &Variant, test: &Name) -> Option<(Subject, &'a Test)> {
+        Some((self.subject(variant).ok()?, self.workspace.manifest.test(test.as_str())?))
+    }
+
+    /// Where one side builds and the other does not: whether both are still so on this machine. Says whether
+    /// more, or less, is known afterwards.
+    fn confirm(&mut self, candidates: &[Candidate], lab: &mut Lab<'_>) -> Result<bool, Interrupted> {
+        let mut news = false;
+        for candidate in candidates.iter().filter(|candidate| !candidate.redundant) {
+            let variants = &candidate.variants;
+            let pin = [&variants.pin_without, &variants.pin_with];
+            let witness = variants.witness.as_ref().map(|[without, with]| [without, with]);
+            for test in self.tests_of_name(&variants.overlay) {
+                for pair in [Some(pin), witness].into_iter().flatten() {
+                    news |= self.confirm_pair(pair, test, lab)?;
+                }
+            }
+        }
+        Ok(news)
+    }
+
+    fn confirm_pair(
+        &mut self,
+        pair: [&Variant; 2],
+        test: &Test,
+        lab: &mut Lab<'_>,
+    ) -> Result<bool, Interrupted> {
+        let (failed, built) = match pair.map(|variant| self.state(variant, test)) {
+            [State::BuildFailed { .. }, State::Ran(_)] => (pair[0], pair[1]),
+            [State::Ran(_), State::BuildFailed { .. }] => (pair[1], pair[0]),
+            _ => return Ok(false),
+        };
+        let name = &test.name.value;
+        let (Ok(subject), Ok(other)) = (self.subject(failed), self.subject(built)) else { return Ok(false) };
+        self.beside_failures.insert((built.clone(), name.clone()));
+        let seeds = repeats::seeds(repeats::first_runs(test.repeats));
+        if lab.failed_once(&subject, test) {
+            // It may be the machine that fails for a while. So: it fails, the other side builds, it fails again.
+            let state = lab.build_again(&other, test, &seeds, Use::NoBuilds)?;
+            let builds = matches!(state, State::Ran(_));
+            self.learn(built, name, state);
+            if builds {
+                let state = lab.build_again(&subject, test, &seeds, Use::NoBuildsAndKeep)?;
+                self.learn(failed, name, state);
+            }
+            return Ok(true);
+        }
+        let confirmed = lab.confirm(&other, test, &seeds)?;
+        let news = confirmed.is_some();
+        if let Some(state) = confirmed {
+            self.learn(built, name, state);
+        }
+        if lab.still_fails(&subject, test) {
+            return Ok(news);
+        }
+        let state = lab.measure(&subject, test, 0, &seeds)?;
+        self.learn(failed, name, state);
+        Ok(true)
     }
 
     fn proof(&self, candidate: &Candidate, with_witness: bool) -> Proof {
@@ -243,9 +309,17 @@ impl<'a> Campaign<'a> {
                 now.insert(0, request.variant);
             }
             // What brings nothing new the first time brings nothing new the next time.
-            if !learned {
-                break;
+            if !learned && !self.confirm(candidates, lab)? {
+                return Ok(());
             }
+        }
+        // A machine that changes all the time says nothing.
+        if self.confirm(candidates, lab)? {
+            let why = "what builds and what does not changes all the time on this machine";
+            for state in self.states.values_mut().filter(|state| matches!(state, State::BuildFailed { .. })) {
+                *state = State::Blocked(Obstacle::Environment(why.to_owned()));
+            }
+            self.decided.borrow_mut().clear();
         }
         Ok(())
     }
@@ -321,6 +395,9 @@ impl<'a> Campaign<'a> {
                     let state = lab.known(&subject, test);
                     self.learn(variant, &test.name.value, state);
                 }
+            }
+            if may_run {
+                self.confirm_pair([&without, &with], test, lab)?;
             }
             let pair = Pair { without: self.state(&without, test), with: self.state(&with, test) };
             place.insert(test.name.value.clone(), pair);

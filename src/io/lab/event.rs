@@ -52,6 +52,11 @@ pub enum Event {
         /// How many times.
         times: usize,
     },
+    /// A run that was interrupted is gone on with.
+    GoingOn {
+        /// How many cases it had finished.
+        cases: usize,
+    },
     /// One of the runs is done.
     RanOnce {
         /// Which.

@@ -93,7 +93,7 @@ fn tree_file(file: &Path, sources: &Sources, read: &mut Read) {
 
 /// The hash of a file, or why there is none.
 pub(super) fn hash(hashes: &mut Hashes, file: &Path) -> String {
-    hashes.sha256(file).unwrap_or_else(|error| format!("cannot be read: {}", error.kind()))
+    hashes.identity(file).unwrap_or_else(|error| format!("cannot be read: {}", error.kind()))
 }
 
 /// A path below the tree, as a path of the upstream.

@@ -7,33 +7,25 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::id::{Name, UpstreamPath};
-use crate::io::cmake::{BuildError, BuildFailure, ConfiguredFor, Outcome, Project};
-use crate::io::hashes::{Hashes, sha256_of};
+use crate::id::Name;
+use crate::io::cmake::{BuildError, BuildFailure, Outcome, Project};
+use crate::io::hashes::Hashes;
 use crate::io::loaded;
+use crate::io::machine::Places;
 use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
-use crate::io::reads::Watch;
+use crate::io::reads::{LongWatch, Watch};
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
 use crate::manifest::{Profile, Test};
 use crate::verdict::Obstacle;
 
-use super::inputs::{Read, Sort, describe, hash};
+use super::ground::{self, Began, Ground};
+use super::inputs::{Read, Sort};
 use super::pristine;
-use super::site::Site;
+use super::site::{BUILDS, Site};
 use super::sources::Sources;
+use super::steering::{Steering, missing, target_of};
 use super::undeclared::{self, Seen};
-
-/// Tools and options: what makes a build of a test another one with the same files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Steering {
-    /// Variables, the target, the command.
-    pub options: BTreeMap<String, String>,
-    /// The tools, in words that are equal for the same ones. Not what CMake finds out about compilers: a
-    /// configure that fails early leaves nothing of that.
-    pub toolchain: String,
-}
-
 /// A test that is ready to run on a variant.
 #[derive(Debug, Clone)]
 pub struct Ready {
@@ -49,6 +41,8 @@ pub struct Ready {
     pub artifacts: Vec<PathBuf>,
     /// Why everything was built anew, if it was.
     pub anew: Option<String>,
+    /// What of the machine it stands on.
+    pub ground: Ground,
 }
 
 /// What became of a test on a variant.
@@ -57,7 +51,7 @@ pub enum Made {
     /// It can be run.
     Ready(Ready),
     /// The sources do not build.
-    Failed(BuildFailure),
+    Failed(BuildFailure, Ground),
 }
 
 /// Why it cannot be told.
@@ -109,6 +103,17 @@ pub struct Workshop<'a> {
     pub requirement: Requirement,
     /// Hashes of files.
     pub hashes: Hashes,
+    /// Where compilers look, once it was looked at; within, `None`: there are too many places.
+    places: Option<Option<Places>>,
+}
+
+/// How a build went that was watched.
+struct Watched {
+    outcome: Outcome,
+    /// Why everything was built anew, if it was.
+    anew: Option<String>,
+    seen: Seen,
+    ground: Ground,
 }
 
 impl<'a> Workshop<'a> {
@@ -121,7 +126,7 @@ impl<'a> Workshop<'a> {
         let requires = profile.and_then(|profile| profile.requires.as_ref());
         let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
-        Self { root, profile, env, tools, requirement, hashes }
+        Self { root, profile, env, tools, requirement, hashes, places: None }
     }
 
     /// The name of the profile.
@@ -130,108 +135,8 @@ impl<'a> Workshop<'a> {
         self.profile.map(|profile| &profile.name.value)
     }
 
-    /// Tools and options of a test.
-    ///
-    /// # Errors
-    /// If a tool is missing or cannot be read.
-    pub fn steering(&mut self, test: &Test) -> Result<Steering, Obstacle> {
-        let target = target_of(test);
-        let mut steering = match target {
-            Some(_) => self.steering_of_build()?,
-            None => Steering::default(),
-        };
-        let options = &mut steering.options;
-        if let Some(target) = target {
-            options.insert("target".to_owned(), target.to_owned());
-        }
-        if let Some(project) = &test.project {
-            options.insert("project".to_owned(), project.value.display().to_string());
-            options.insert("project files".to_owned(), self.project_names(&project.value));
-        }
-        // A program that no build makes.
-        if let Some(program) = test.command.first().filter(|program| !program.contains('{')) {
-            let what = |why: String| Obstacle::Toolchain(format!("test `{}`: {why}", test.name.value));
-            let file = self.env.find(Path::new(program.as_str()));
-            let file = file.ok_or_else(|| what(format!("`{}` is not there", program.value)))?;
-            let hash =
-                self.hashes.sha256(&file).map_err(|error| what(format!("{}: {error}", file.display())))?;
-            options.insert("program".to_owned(), format!("{} {hash}", file.display()));
-        }
-        Ok(steering)
-    }
-
-    /// Tools and options of any build.
-    fn steering_of_build(&mut self) -> Result<Steering, Obstacle> {
-        let tools = self.tools.as_ref().map_err(missing)?;
-        let known = toolchain::steering(tools, &self.env, &mut self.hashes)
-            .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
-        let words: Vec<String> = known.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
-        let mut options: BTreeMap<String, String> =
-            cmake.clone().map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
-        for (name, value) in cmake {
-            // Compilers, toolchain files: exchanged in place they are others.
-            let is_program =
-                name.ends_with("_COMPILER") || name.ends_with("_LAUNCHER") || name.ends_with("_LINKER");
-            if is_program || value.contains('/') {
-                for (index, file) in
-                    toolchain::named_files(value, &self.env, &mut self.hashes).iter().enumerate()
-                {
-                    options.insert(format!("cmake file {name} {index}"), file.clone());
-                }
-            }
-        }
-        Ok(Steering { options, toolchain: words.join("; ") })
-    }
-
-    /// The files of a project, relative to the repository; hidden ones are left out.
-    #[must_use]
-    pub fn project_files(&self, project: &Path) -> Vec<PathBuf> {
-        walkdir::WalkDir::new(self.root.join(project))
-            .sort_by_file_name()
-            .into_iter()
-            .filter_entry(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
-            .filter_map(Result::ok)
-            .filter(|entry| !entry.file_type().is_dir())
-            .filter_map(|entry| Some(entry.path().strip_prefix(&self.root).ok()?.to_owned()))
-            .collect()
-    }
-
-    /// A hash of the names of a project's files, which its globs may see.
-    fn project_names(&self, project: &Path) -> String {
-        let names: Vec<String> =
-            self.project_files(project).iter().map(|file| file.display().to_string()).collect();
-        sha256_of(names.join("\n").as_bytes())
-    }
-
-    /// Files of ours that a test names in `sources`, with their hashes.
-    pub fn named_sources(&mut self, test: &Test) -> BTreeMap<String, String> {
-        let mut found = BTreeMap::new();
-        for glob in &test.sources {
-            let Some(matcher) = globset::GlobBuilder::new(glob).literal_separator(true).build().ok() else {
-                continue;
-            };
-            let matcher = matcher.compile_matcher();
-            // The part before the first wildcard names the folder to look in.
-            let fixed: PathBuf = Path::new(glob.as_str())
-                .components()
-                .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
-                .collect();
-            let root = self.root.clone();
-            for entry in
-                walkdir::WalkDir::new(root.join(fixed)).follow_links(true).into_iter().filter_map(Result::ok)
-            {
-                let Ok(file) = entry.path().strip_prefix(&root) else { continue };
-                if entry.file_type().is_file() && matcher.is_match(file) {
-                    let hash = self.hashes.sha256(entry.path()).unwrap_or_else(|error| error.to_string());
-                    found.insert(file.display().to_string(), hash);
-                }
-            }
-        }
-        found
-    }
-
-    /// Configures and builds what a test needs. The tree is in place.
+    /// Configures and builds what a test needs. The tree is in place. `anew_if_moved`: also what was built well is
+    /// made anew if the machine is not what it was when the build folder was made.
     ///
     /// # Errors
     /// If the machine is in the way.
@@ -241,6 +146,7 @@ impl<'a> Workshop<'a> {
         sources: &Sources,
         test: &Test,
         steering: &Steering,
+        anew_if_moved: bool,
     ) -> Result<Made, MakeError> {
         let named = self.named_sources(test);
         let Some(target) = target_of(test) else {
@@ -253,17 +159,20 @@ impl<'a> Workshop<'a> {
                 build: None,
                 artifacts: Vec::new(),
                 anew: None,
+                ground: Ground::Unknown,
             }));
         };
-        let env = self.env.clone();
+        let mut env = self.env.clone();
+        env.set(BUILDS, site.builds());
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let project = self.project(site, test, &tools, &env);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
-        let (outcome, anew, seen) =
-            self.build_watched(site, sources, &project, ours, steering, &[target.to_owned()])?;
+        let targets = [target.to_owned()];
+        let watched = self.build_watched(site, sources, &project, ours, steering, &targets, anew_if_moved)?;
+        let Watched { outcome, anew, seen, ground } = watched;
         let built = match outcome {
             Outcome::Built(built) => built,
-            Outcome::Failed(failure) => return Ok(Made::Failed(failure)),
+            Outcome::Failed(failure) => return Ok(Made::Failed(failure, ground)),
         };
         let known = self.inputs(&project, target)?;
         let mut read = Read::default();
@@ -301,11 +210,12 @@ impl<'a> Workshop<'a> {
         };
         let artifacts = known.files.iter().filter(is_artifact).cloned().collect();
         let build = Some(project.build.clone());
-        Ok(Made::Ready(Ready { command, read, steps: built.steps, build, artifacts, anew }))
+        Ok(Made::Ready(Ready { command, read, steps: built.steps, build, artifacts, anew, ground }))
     }
 
-    /// Configures and builds, and watches which files of the tree are opened meanwhile. What was compiled
-    /// for another variant is thrown away where neither CMake nor ninja would know that it is out of date.
+    /// Configures and builds, and makes the folder anew where it stands on a machine that is another by now: a
+    /// failure would be that machine's.
+    #[expect(clippy::too_many_arguments, reason = "all of it is what one build depends on")]
     fn build_watched(
         &mut self,
         site: &Site,
@@ -314,7 +224,31 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         steering: &Steering,
         targets: &[String],
-    ) -> Result<(Outcome, Option<String>, Seen), MakeError> {
+        anew_if_moved: bool,
+    ) -> Result<Watched, MakeError> {
+        let mut watched = self.build_once(site, sources, project, ours, steering, targets)?;
+        let is_failed = matches!(watched.outcome, Outcome::Failed(_));
+        if watched.ground == Ground::Moved && (is_failed || anew_if_moved) {
+            std::fs::remove_dir_all(&project.build)
+                .map_err(|error| Obstacle::Environment(format!("{}: {error}", project.build.display())))?;
+            self.places = None;
+            watched = self.build_once(site, sources, project, ours, steering, targets)?;
+            watched.anew = Some("the machine has changed".to_owned());
+        }
+        Ok(watched)
+    }
+
+    /// Configures and builds, and watches which files are opened meanwhile. What was compiled for another variant is
+    /// thrown away where neither CMake nor ninja would know that it is out of date.
+    fn build_once(
+        &mut self,
+        site: &Site,
+        sources: &Sources,
+        project: &Project<'_>,
+        ours: Option<&Path>,
+        steering: &Steering,
+        targets: &[String],
+    ) -> Result<Watched, MakeError> {
         let mut anew = undeclared::differs(&project.notes(), sources, &self.root, &mut self.hashes);
         let was_there = pristine::choose(&project.build, &mut |folder| {
             let at = Project { build: folder.to_owned(), ..project.clone() };
@@ -328,19 +262,56 @@ impl<'a> Workshop<'a> {
         if was_there || project.build.exists() {
             anew = None;
         }
+        let notes = project.notes();
         let now = self.configured_for(project, sources, ours, steering);
+        let is_made = project.build.join("build.ninja").is_file();
+        let places = self.places();
+        let began = Began::look(&notes, places.as_ref(), is_made);
+        let on_machine = places.as_ref().and_then(|places| LongWatch::start(places.iter()));
         let watch = Watch::start(&site.tree());
         let watch_of_ours = Watch::start_sources(&self.root);
-        let outcome = match project.configure(&now)? {
+        let failed = project.configure(&now)?;
+        // What CMake has found elsewhere is known only now, and compilers have not looked there yet.
+        let named = places.as_ref().map(|places| {
+            let own = self.root.join(".overlaid");
+            let named = ground::named_elsewhere(&project.build, &steering.options, &self.root, places);
+            (named.is_empty()).then(Places::default).or_else(|| Places::look(&self.env, &named, &own))
+        });
+        let (began, elsewhere) = match named.flatten() {
+            Some(more) => {
+                let watch = LongWatch::start(more.iter().filter(|path| {
+                    places.as_ref().is_some_and(|known| !known.iter().any(|known| known == *path))
+                }));
+                (began.and(&more, false), watch)
+            }
+            None => (began, None),
+        };
+        let outcome = match failed {
             Some(failure) => Outcome::Failed(failure),
             None => project.build(targets)?,
         };
+        let opened = on_machine.and_then(LongWatch::finish).zip(elsewhere.and_then(LongWatch::finish));
+        let opened = opened.map(|(mut opened, more)| {
+            opened.files.extend(more.files);
+            opened
+        });
         let seen = Seen { tree: watch.and_then(Watch::finish), ours: watch_of_ours.and_then(Watch::finish) };
         if seen.tree.as_ref().is_some_and(|reads| !reads.written.is_empty()) {
             // What the build left in the tree goes with what it left in its folder.
-            pristine::bind(&project.notes(), sources.whole());
+            pristine::bind(&notes, sources.whole());
         }
-        Ok((outcome, anew, seen))
+        let ground = began
+            .end(&notes, opened, seen.ours.as_ref())
+            .map_err(|error| Obstacle::Environment(format!("{}: {error}", notes.display())))?;
+        Ok(Watched { outcome, anew, seen, ground })
+    }
+
+    /// Where compilers look on this machine; `None`: in too many places.
+    fn places(&mut self) -> Option<Places> {
+        if self.places.is_none() {
+            self.places = Some(Places::look(&self.env, &[], &self.root.join(".overlaid")));
+        }
+        self.places.clone().flatten()
     }
 
     fn inputs(&self, project: &Project<'_>, target: &str) -> Result<ninja::Inputs, MakeError> {
@@ -384,11 +355,13 @@ impl<'a> Workshop<'a> {
         sources: &Sources,
         targets: &[String],
     ) -> Result<(PathBuf, Outcome), MakeError> {
-        let env = self.env.clone();
+        let mut env = self.env.clone();
+        env.set(BUILDS, site.builds());
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
         let project = self.project_at(site, None, &tools, &env);
-        let (outcome, _, seen) = self.build_watched(site, sources, &project, None, &steering, targets)?;
+        let watched = self.build_watched(site, sources, &project, None, &steering, targets, false)?;
+        let Watched { outcome, seen, .. } = watched;
         if matches!(outcome, Outcome::Built(_)) {
             let tree = site.tree();
             let mut read = Read::default();
@@ -427,123 +400,10 @@ impl<'a> Workshop<'a> {
         };
         Project { tools, env, source, build: site.build(self.profile_name(), ours), variables }
     }
-
-    fn configured_for(
-        &mut self,
-        project: &Project<'_>,
-        sources: &Sources,
-        ours: Option<&Path>,
-        steering: &Steering,
-    ) -> ConfiguredFor {
-        // Tests of one project share its build folder: what only one of them is, configures nothing.
-        let options = steering
-            .options
-            .iter()
-            .filter(|(key, _)| key.starts_with("cmake ") || key.starts_with("project"));
-        let mut steering: BTreeMap<String, String> = options
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .chain([("tools".to_owned(), steering.toolchain.clone())])
-            .collect();
-        steering.insert("source".to_owned(), project.source.display().to_string());
-        let mut files = BTreeMap::new();
-        for (path, entry) in sources.entries() {
-            if is_cmake_file(path.file_name()) {
-                files.insert(format!("tree {path}"), describe(Some(entry)));
-            }
-        }
-        // Files of other names that CMake has read before.
-        for name in project.configured_for().map(|before| before.files).unwrap_or_default().into_keys() {
-            if let Some(path) = name.strip_prefix("tree ") {
-                let entry = UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path));
-                files.entry(name).or_insert_with(|| describe(entry));
-            } else if let Some(path) = name.strip_prefix("ours ") {
-                let hash = hash(&mut self.hashes, &self.root.join(path));
-                files.insert(name, hash);
-            } else if let Some(path) = name.strip_prefix("machine ") {
-                let hash = hash(&mut self.hashes, Path::new(path));
-                files.insert(name, hash);
-            }
-        }
-        if let Some(ours) = ours {
-            let lists = self.root.join(ours).join("CMakeLists.txt");
-            let hash = self.hashes.sha256(&lists).unwrap_or_default();
-            files.insert(format!("ours {}", ours.join("CMakeLists.txt").display()), hash);
-        }
-        ConfiguredFor { steering, names: sources.names().to_owned(), files }
-    }
-
-    /// The command of a test with `{build}` and `{tree}` replaced.
-    fn command(&self, site: &Site, build: Option<&Path>, test: &Test) -> Vec<OsString> {
-        let tree = site.tree();
-        let build = build.unwrap_or(&tree);
-        let places = [("{build}", build), ("{tree}", tree.as_path())];
-        test.command.iter().map(|part| replace(part, &places)).collect()
-    }
-}
-
-/// What is built for a test: its target, or all of its project.
-#[must_use]
-pub fn target_of(test: &Test) -> Option<&str> {
-    match (&test.target, &test.project) {
-        (Some(target), _) => Some(&target.value),
-        (None, Some(_)) => Some("all"),
-        (None, None) => None,
-    }
 }
 
 fn note_files(project: &Project<'_>, files: &BTreeMap<String, String>) -> Result<(), Obstacle> {
     let notes = project.notes();
     pristine::note_files(&notes, files)
         .map_err(|error| Obstacle::Environment(format!("{}: {error}", notes.display())))
-}
-
-fn missing(missing: &Missing) -> Obstacle {
-    Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint))
-}
-
-/// Whether CMake may read a file of this name while it configures.
-fn is_cmake_file(name: &[u8]) -> bool {
-    let ends = [&b".cmake"[..], b".in", b".cmake.in"];
-    [&b"CMakeLists.txt"[..], b"CMakePresets.json"].contains(&name)
-        || ends.iter().any(|end| name.ends_with(end))
-}
-
-fn replace(part: &str, places: &[(&str, &Path)]) -> OsString {
-    let mut result = OsString::new();
-    let mut rest = part;
-    while let Some(open) = rest.find('{') {
-        let (before, tail) = rest.split_at(open);
-        result.push(before);
-        match places.iter().find(|(name, _)| tail.starts_with(name)) {
-            Some((name, path)) => {
-                result.push(path);
-                rest = &tail[name.len()..];
-            }
-            None => {
-                result.push("{");
-                rest = &tail[1..];
-            }
-        }
-    }
-    result.push(rest);
-    result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_in_a_command_are_replaced_and_other_braces_stay() {
-        let places = [("{build}", Path::new("/b")), ("{tree}", Path::new("/t"))];
-        assert_eq!(replace("{build}/x {tree}{y} {", &places), "/b/x /t{y} {");
-    }
-
-    #[test]
-    fn cmake_reads_more_than_its_lists() {
-        for name in ["CMakeLists.txt", "version.h.in", "find.cmake", "CMakePresets.json"] {
-            assert!(is_cmake_file(name.as_bytes()), "{name}");
-        }
-        assert!(!is_cmake_file(b"kernel.cu"));
-    }
 }

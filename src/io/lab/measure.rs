@@ -3,33 +3,31 @@
 //! Decides what still holds of earlier builds and runs, and does only what is missing. Results are on
 //! record after each run, so that an interrupted proof goes on where it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::evidence::result::{MAY_MATTER, OF_TREE, PROTOCOL};
-use crate::evidence::{
-    BuildInputs, BuildOutcome, BuildRecord, Candidate, Machine, ResultRecord, RunInputs, TreeRead,
-    VariantNote, what_may_matter, what_was_read,
-};
-use crate::id::{CommitId, Name, UpstreamPath};
+use crate::evidence::result::OF_TREE;
+use crate::evidence::{BuildOutcome, BuildRecord, Machine, VariantNote};
+use crate::id::{CommitId, Name};
 use crate::io::cmake;
 use crate::io::process::ProcessError;
-use crate::io::toolchain::{self, Requirement};
+use crate::io::toolchain::Requirement;
 use crate::io::tree;
-use crate::kernel_test::{CellOutcome, Unknown};
-use crate::manifest::{Format, Profile, Sanitizer, Test};
+use crate::manifest::{Profile, Test};
 use crate::upstream::Upstream;
-use crate::verdict::{Obstacle, Ran, State};
+use crate::verdict::{Obstacle, State};
 
 use super::event::Event;
-use super::inputs::{Read, describe};
-use super::make::{Made, MakeError, Steering, Workshop, target_of};
+use super::inputs::Read;
+use super::make::{Made, MakeError, Workshop};
 use super::pristine::{Snapshot, clean};
+use super::recall::OnRecord;
 use super::records::{self, Builds, Results, Used};
 use super::running::Folders;
 use super::site::Site;
 use super::sources::Sources;
+use super::steering::{Steering, target_of};
 
 /// A variant that can be measured.
 #[derive(Debug, Clone)]
@@ -42,6 +40,17 @@ pub struct Subject {
     pub note: VariantNote,
 }
 
+/// How much of what is on record a measurement uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// All that holds.
+    Records,
+    /// Not that it builds, or does not: it is built again.
+    NoBuilds,
+    /// As before, after the other side was built: that it does not build is put on record.
+    NoBuildsAndKeep,
+}
+
 /// Somebody stopped us. What was measured until then is on record.
 #[derive(Debug)]
 pub struct Interrupted(pub ProcessError);
@@ -52,13 +61,21 @@ pub struct Lab<'a> {
     upstream: &'a dyn Upstream,
     name: Name,
     pub(super) sites: BTreeMap<CommitId, Open>,
-    builds: Builds,
+    pub(super) builds: Builds,
     pub(super) results: Results,
     pub(super) machine: Machine,
     plans: BTreeMap<Name, Result<Plan, Obstacle>>,
+    /// Where it is written down what builds stood on.
+    pub(super) grounds: PathBuf,
+    /// The folder of reports and evidence, relative to our repository.
+    pub(super) docs: PathBuf,
+    /// What was built again since we started, since a failure stands beside it: by test and tree.
+    confirmed: BTreeSet<(Name, String)>,
+    /// Builds that failed again after the other side was built.
+    failed_twice: BTreeSet<(Name, String)>,
     /// Builds that failed since we started, by test and tree.
-    failed: BTreeMap<(Name, String), BuildRecord>,
-    used: Used,
+    pub(super) failed: BTreeMap<(Name, String), BuildRecord>,
+    pub(super) used: Used,
     pub(super) events: &'a mut dyn FnMut(Event),
 }
 
@@ -76,14 +93,6 @@ pub(super) struct Plan {
     /// Files of ours that it names.
     pub named: BTreeMap<String, String>,
 }
-
-/// What is on record of a test on a variant.
-struct OnRecord {
-    build: BuildRecord,
-    /// The runs of what was built, if there are any.
-    result: Option<(String, ResultRecord)>,
-}
-
 impl<'a> Lab<'a> {
     /// A lab of an upstream in our repository. `docs` is the folder of reports and evidence, relative to it.
     pub fn new(
@@ -108,24 +117,13 @@ impl<'a> Lab<'a> {
             results,
             machine,
             plans: BTreeMap::new(),
+            grounds: local.join("machine"),
+            docs: docs.to_owned(),
+            confirmed: BTreeSet::new(),
+            failed_twice: BTreeSet::new(),
             failed: BTreeMap::new(),
             used: Used::default(),
             events,
-        }
-    }
-
-    /// What is on record of a test on a variant. Starts no program and touches no tree.
-    pub fn known(&mut self, subject: &Subject, test: &Test) -> State {
-        let plan = match self.plan(test) {
-            Ok(plan) => plan,
-            Err(obstacle) => return State::Blocked(obstacle),
-        };
-        match self.on_record(subject, test, &plan) {
-            Some(record) => {
-                self.note_use(&record);
-                self.state(test, &record)
-            }
-            None => State::NotRun,
         }
     }
 
@@ -133,21 +131,6 @@ impl<'a> Lab<'a> {
     #[must_use]
     pub fn used(&self) -> &Used {
         &self.used
-    }
-
-    fn note_use(&mut self, record: &OnRecord) {
-        let files = &mut self.used.files;
-        files.extend(record.build.inputs.project.clone());
-        if let BuildOutcome::Built { outputs } = &record.build.outcome {
-            let of_machine = outputs.iter().filter(|(file, _)| file.starts_with('/'));
-            files.extend(of_machine.map(|(file, hash)| (file.clone(), hash.clone())));
-        }
-        if let Some((name, result)) = &record.result {
-            let of_tree = |file: &str| file.strip_prefix(MAY_MATTER).unwrap_or(file).starts_with(TREE);
-            let ours = result.inputs.files.iter().filter(|(file, _)| !of_tree(file));
-            files.extend(ours.map(|(file, hash)| (file.clone(), hash.clone())));
-            self.used.records.insert(name.clone());
-        }
     }
 
     /// Runs a test on a variant with these seeds, one run a seed, besides the `have` runs that the caller
@@ -162,11 +145,47 @@ impl<'a> Lab<'a> {
         have: usize,
         seeds: &[u64],
     ) -> Result<State, Interrupted> {
-        match self.try_measure(subject, test, have, seeds) {
-            Ok(state) => Ok(state),
-            Err(MakeError::Obstacle(obstacle)) => Ok(State::Blocked(obstacle)),
-            Err(MakeError::Interrupted(error)) => Err(Interrupted(error)),
+        or_blocked(self.try_measure(subject, test, have, seeds, Use::Records))
+    }
+
+    /// Builds a test on a variant again, whatever is on record, and runs it if need be.
+    ///
+    /// # Errors
+    /// If we are told to stop.
+    pub fn build_again(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        seeds: &[u64],
+        uses: Use,
+    ) -> Result<State, Interrupted> {
+        or_blocked(self.try_measure(subject, test, 0, seeds, uses))
+    }
+
+    /// Whether the failure of a build was seen since we started, and only once.
+    #[must_use]
+    pub fn failed_once(&self, subject: &Subject, test: &Test) -> bool {
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        self.failed.contains_key(&key) && !self.failed_twice.contains(&key)
+    }
+
+    /// Makes sure that what was built well can be built on this machine as it is now: only then the failure of the
+    /// other side is the sources'. `None`: that is known. Else it is built, and run if need be.
+    ///
+    /// # Errors
+    /// If we are told to stop.
+    pub fn confirm(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        seeds: &[u64],
+    ) -> Result<Option<State>, Interrupted> {
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        if self.confirmed.contains(&key) || self.lean_on(subject, test) {
+            return Ok(None);
         }
+        self.confirmed.insert(key);
+        or_blocked(self.try_measure(subject, test, 0, seeds, Use::NoBuilds)).map(Some)
     }
 
     /// Makes the tree of a variant and builds targets of the upstream. Gives the tree, the build folder and
@@ -183,6 +202,13 @@ impl<'a> Lab<'a> {
         let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
         let (build, outcome) = self.workshop.build_upstream(&open.site, &subject.sources, targets)?;
         Ok((open.site.tree(), build, outcome))
+    }
+
+    /// The folder of what a test printed on a variant, relative to our repository. It need not be there.
+    #[must_use]
+    pub fn output_of(&self, subject: &Subject, test: &Test) -> PathBuf {
+        let results = Site::results_of(&self.name, subject.sources.commit, &test.name);
+        results.join(slug(&subject.label))
     }
 
     /// Writes what was learned about files, and gives the records that cannot be used, with what is wrong.
@@ -202,7 +228,7 @@ impl<'a> Lab<'a> {
         self.workshop.profile_name().cloned()
     }
 
-    fn plan(&mut self, test: &Test) -> Result<Plan, Obstacle> {
+    pub(super) fn plan(&mut self, test: &Test) -> Result<Plan, Obstacle> {
         if let Some(plan) = self.plans.get(&test.name.value) {
             return plan.clone();
         }
@@ -214,160 +240,17 @@ impl<'a> Lab<'a> {
         plan
     }
 
-    fn on_record(&mut self, subject: &Subject, test: &Test, plan: &Plan) -> Option<OnRecord> {
-        let failed = (test.name.value.clone(), subject.sources.whole().to_owned());
-        if let Some(build) = self.failed.get(&failed) {
-            return Some(OnRecord { build: build.clone(), result: None });
-        }
-        let profile = self.profile();
-        let hashes = &mut self.workshop.hashes;
-        let root = &self.workshop.root;
-        let sources = &subject.sources;
-        let builds = self.builds.of(&test.name, profile.as_ref()).iter().rev();
-        let build = builds.into_iter().find(|build| {
-            if matches!(build.outcome, BuildOutcome::Failed { .. }) {
-                return false;
-            }
-            // Cheap questions first: most records are of other variants.
-            let reads_the_same = match &build.inputs.tree {
-                TreeRead::Files { files, .. } => {
-                    files.iter().all(|(path, entry)| sources.entry(path) == Some(*entry))
-                }
-                TreeRead::Whole { digest } => digest == sources.whole(),
-            };
-            if !reads_the_same || build.inputs.options != plan.steering.options {
-                return false;
-            }
-            let mut project = plan.named.clone();
-            for file in build.inputs.project.keys().filter(|file| !plan.named.contains_key(*file)) {
-                let hash = hashes.sha256(&root.join(file)).unwrap_or_default();
-                project.insert(file.clone(), hash);
-            }
-            let libraries_stand = match &build.outcome {
-                BuildOutcome::Built { outputs } => outputs
-                    .iter()
-                    .filter(|(file, _)| file.starts_with('/'))
-                    .all(|(file, hash)| hashes.sha256(Path::new(file)).is_ok_and(|now| now == *hash)),
-                BuildOutcome::Failed { .. } => true,
-            };
-            libraries_stand
-                && build.holds_for(&Candidate {
-                    entry: &|path: &UpstreamPath| sources.entry(path),
-                    paths: sources.names(),
-                    whole: sources.whole(),
-                    project: &project,
-                    options: &plan.steering.options,
-                    toolchain: &plan.steering.toolchain,
-                })
-        })?;
-        let build = build.clone();
-        let result = self.result_of(subject, test, plan, &build, None);
-        Some(OnRecord { build, result })
-    }
-
-    /// The runs of what was built, if all that they depend on is the same here. `folder`: the build folder,
-    /// if what was built is there now.
-    fn result_of(
-        &mut self,
-        subject: &Subject,
-        test: &Test,
-        plan: &Plan,
-        build: &BuildRecord,
-        folder: Option<&Path>,
-    ) -> Option<(String, ResultRecord)> {
-        let inputs = self.run_inputs(test, plan, build)?;
-        let profile = self.profile();
-        let Workshop { hashes, root, .. } = &mut self.workshop;
-        let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
-        let found = self.results.of(&test.name, profile.as_ref()).iter().find(|(_, record)| {
-            if record.inputs.binary != inputs.binary || record.inputs.build != inputs.build {
-                return false;
-            }
-            let mut now = inputs.clone();
-            for file in record.inputs.files.keys().filter(|file| !inputs.files.contains_key(*file)) {
-                let entry = match file.strip_prefix(MAY_MATTER).unwrap_or(file).strip_prefix(TREE) {
-                    Some(path) => {
-                        let path = UpstreamPath::parse(path);
-                        describe(path.ok().and_then(|path| subject.sources.entry(&path)))
-                    }
-                    None => hash(&root.join(file)),
-                };
-                now.files.insert(file.clone(), entry);
-            }
-            for file in record.inputs.libraries.keys().filter(|file| !inputs.libraries.contains_key(*file)) {
-                if let Some(folder) = folder {
-                    now.libraries.insert(file.clone(), hash(&folder.join(file)));
-                }
-            }
-            now == record.inputs
-        });
-        found.cloned()
-    }
-
-    /// What the runs of a program depend on, before it is known what it opens while it runs. `None`: there is
-    /// no program.
-    pub(super) fn run_inputs(&self, test: &Test, plan: &Plan, build: &BuildRecord) -> Option<RunInputs> {
-        let BuildOutcome::Built { outputs } = &build.outcome else { return None };
-        let mut libraries = outputs.clone();
-        let binary = libraries.remove(PROGRAM)?;
-        let environment = self.workshop.env.iter().filter_map(|(name, value)| {
-            let name = name.to_str()?;
-            let counts = STEER_RUNS.iter().any(|start| name.starts_with(start));
-            counts.then(|| (name.to_owned(), value.to_string_lossy().into_owned()))
-        });
-        Some(RunInputs {
-            build: build.inputs.key(),
-            binary,
-            libraries,
-            files: plan.named.clone(),
-            command: test.command.iter().map(|part| part.value.clone()).collect(),
-            environment: environment
-                .chain([("all variables".to_owned(), toolchain::all_variables(&self.workshop.env))])
-                .collect(),
-            format: match test.format {
-                Format::Jsonl => "jsonl",
-                Format::Junit => "junit",
-                Format::Exit => "exit",
-            }
-            .to_owned(),
-            timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
-            sanitizers: test.sanitizers.iter().map(|sanitizer| sanitizer_name(sanitizer.value)).collect(),
-            compiler: plan.steering.toolchain.clone(),
-            host: self.machine.class(),
-            device: self.machine.device.clone(),
-            driver: self.machine.driver.clone(),
-            protocol: PROTOCOL,
-        })
-    }
-
-    fn state(&self, test: &Test, record: &OnRecord) -> State {
-        let toolchain = record.build.inputs.toolchain.clone();
-        if let BuildOutcome::Failed { text } = &record.build.outcome {
-            return State::BuildFailed { toolchain, text: text.clone() };
-        }
-        let Some((_, result)) = &record.result else { return State::NotRun };
-        let missing = |sanitizer: Sanitizer| {
-            let text = format!("this version cannot run {} yet", sanitizer_name(sanitizer));
-            (sanitizer_name(sanitizer), vec![CellOutcome::Unknown { why: Unknown::Missing { text } }])
-        };
-        State::Ran(Ran {
-            toolchain,
-            inputs: Some(what_was_read(&record.build.inputs, Some(&result.inputs))),
-            surroundings: Some(what_may_matter(&result.inputs)),
-            runs: result.runs.clone(),
-            sanitized: test.sanitizers.iter().map(|sanitizer| missing(sanitizer.value)).collect(),
-        })
-    }
-
     fn try_measure(
         &mut self,
         subject: &Subject,
         test: &Test,
         have: usize,
         seeds: &[u64],
+        uses: Use,
     ) -> Result<State, MakeError> {
+        let anew = uses != Use::Records;
         let plan = self.plan(test)?;
-        if let Some(record) = self.on_record(subject, test, &plan) {
+        if let Some(record) = self.on_record(subject, test, &plan).filter(|_| !anew) {
             let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
             if runs > have || matches!(record.build.outcome, BuildOutcome::Failed { .. }) {
                 return Ok(self.state(test, &record));
@@ -388,17 +271,24 @@ impl<'a> Lab<'a> {
             let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
             (self.events)(event);
         }
-        let started = Instant::now();
+        let (started, began) = (Instant::now(), SystemTime::now());
         let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
-        let ready = match self.workshop.make(&open.site, &subject.sources, test, &plan.steering)? {
+        let ready = match self.workshop.make(&open.site, &subject.sources, test, &plan.steering, anew)? {
             Made::Ready(ready) => ready,
-            Made::Failed(failure) => {
+            Made::Failed(failure, ground) => {
                 let text = format!("{}: {}", failure.stage, failure.what);
-                (self.events)(Event::BuildFailed { what: text.clone(), log: failure.log });
-                let record = self.failed_build(subject, test, &plan, text);
-                // Never for good: what is missing on the machine may be there the next time.
-                self.failed
-                    .insert((test.name.value.clone(), subject.sources.whole().to_owned()), record.clone());
+                (self.events)(Event::BuildFailed { what: text, log: failure.log.clone() });
+                // Tools that were exchanged meanwhile have built neither the one nor the other.
+                self.unchanged(test, &plan, &Read::default())?;
+                let record = self.failed_build(subject, test, &plan, &failure, &ground, began);
+                let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+                if uses == Use::NoBuildsAndKeep {
+                    self.failed_twice.insert(key.clone());
+                    if !record.made_on.is_unknown() {
+                        self.add_build(test, &record);
+                    }
+                }
+                self.failed.insert(key, record.clone());
                 return Ok(self.state(test, &OnRecord { build: record, result: None }));
             }
         };
@@ -415,7 +305,7 @@ impl<'a> Lab<'a> {
             project: test.project.as_ref().map(|project| self.workshop.root.join(&project.value)),
         };
         let outputs = self.identify(&ready, &folders.results)?;
-        let mut build = self.good_build(subject, &plan, &ready.read, outputs);
+        let mut build = self.good_build(subject, &plan, &ready, outputs);
         let mut result = self.result_of(subject, test, &plan, &build, ready.build.as_deref());
         if result.as_ref().is_none_or(|(_, result)| result.runs.len() <= have) {
             result = self.run(subject, test, &plan, &build, &ready, &folders, result, seeds)?;
@@ -434,12 +324,20 @@ impl<'a> Lab<'a> {
         let Workshop { hashes, root, .. } = &mut self.workshop;
         let mut files = read.files.iter();
         let edited =
-            files.find(|(file, hash)| hashes.sha256(&root.join(file)).is_ok_and(|now| now != **hash));
+            files.find(|(file, hash)| hashes.identity(&root.join(file)).is_ok_and(|now| now != **hash));
         let mut edited = edited.map(|(file, _)| file.clone());
         let named = self.workshop.named_sources(test);
         if named != plan.named {
             let differs = |file: &&String| named.get(*file) != plan.named.get(*file);
             edited = named.keys().chain(plan.named.keys()).find(differs).cloned().or(edited);
+        }
+        let again = self.workshop.steering(test)?;
+        if edited.is_none() && again.toolchain != plan.steering.toolchain {
+            let text = format!(
+                "a tool was exchanged while test `{}` was built and run; do it again",
+                test.name.value
+            );
+            return Err(Obstacle::Environment(text).into());
         }
         match edited {
             None => Ok(()),
@@ -450,64 +348,6 @@ impl<'a> Lab<'a> {
                 );
                 Err(Obstacle::Environment(text).into())
             }
-        }
-    }
-
-    fn good_build(
-        &self,
-        subject: &Subject,
-        plan: &Plan,
-        read: &Read,
-        outputs: BTreeMap<String, String>,
-    ) -> BuildRecord {
-        let sources = &subject.sources;
-        let paths = if read.is_whole { sources.whole() } else { sources.names() }.to_owned();
-        let tree = TreeRead::Files { files: read.tree.clone(), paths };
-        self.record(subject, plan, tree, read.files.clone(), BuildOutcome::Built { outputs })
-    }
-
-    /// Nobody knows what a build that failed has read: all files that may have to do with it count.
-    fn failed_build(&mut self, subject: &Subject, test: &Test, plan: &Plan, text: String) -> BuildRecord {
-        let profile = self.profile();
-        let builds = self.builds.of(&test.name, profile.as_ref());
-        let mut files: std::collections::BTreeSet<String> =
-            builds.iter().flat_map(|build| build.inputs.project.keys().cloned()).collect();
-        if let Some(project) = &test.project {
-            let of_project = self.workshop.project_files(project);
-            files.extend(of_project.iter().map(|file| file.display().to_string()));
-        }
-        let mut project = plan.named.clone();
-        for file in files {
-            if let Ok(hash) = self.workshop.hashes.sha256(&self.workshop.root.join(&file)) {
-                project.insert(file, hash);
-            }
-        }
-        let tree = TreeRead::Whole { digest: subject.sources.whole().to_owned() };
-        self.record(subject, plan, tree, project, BuildOutcome::Failed { text })
-    }
-
-    fn record(
-        &self,
-        subject: &Subject,
-        plan: &Plan,
-        tree: TreeRead,
-        project: BTreeMap<String, String>,
-        outcome: BuildOutcome,
-    ) -> BuildRecord {
-        let Steering { options, toolchain } = plan.steering.clone();
-        BuildRecord {
-            inputs: BuildInputs { tree, project, options, toolchain },
-            outcome,
-            variant: subject.note.clone(),
-            machine: self.machine.clone(),
-            recorded: records::now(),
-        }
-    }
-
-    fn add_build(&mut self, test: &Test, build: &BuildRecord) {
-        let profile = self.profile();
-        if let Err(error) = self.builds.add(&test.name, profile.as_ref(), build.clone()) {
-            (self.events)(Event::Warning(format!("what was built cannot be noted: {error}")));
         }
     }
 
@@ -569,16 +409,16 @@ pub(super) const PROGRAM: &str = "program";
 /// Before a path of the tree among the files that a run opened.
 pub(super) const TREE: &str = OF_TREE;
 
-/// How variables start by which users steer libraries and drivers.
-const STEER_RUNS: [&str; 11] =
-    ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
+fn or_blocked(measured: Result<State, MakeError>) -> Result<State, Interrupted> {
+    match measured {
+        Ok(state) => Ok(state),
+        Err(MakeError::Obstacle(obstacle)) => Ok(State::Blocked(obstacle)),
+        Err(MakeError::Interrupted(error)) => Err(Interrupted(error)),
+    }
+}
 
 fn site_is_gone() -> Obstacle {
     Obstacle::Environment("the folder of the commit is gone".to_owned())
-}
-
-fn sanitizer_name(sanitizer: Sanitizer) -> String {
-    format!("{sanitizer:?}").to_lowercase()
 }
 
 /// A variant's name as a folder's.

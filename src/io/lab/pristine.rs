@@ -199,7 +199,7 @@ pub fn times_mislead(build: &Path, root: &Path, hashes: &mut Hashes) -> bool {
     let Ok(noted) = std::fs::metadata(&file).and_then(|data| data.modified()) else { return false };
     noted_files(&file).iter().any(|(file, hash)| {
         let file = root.join(file);
-        let Ok(now) = hashes.sha256(&file) else { return false };
+        let Ok(now) = hashes.identity(&file) else { return false };
         let is_newer =
             std::fs::metadata(&file).and_then(|data| data.modified()).is_ok_and(|time| time > noted);
         now != *hash && !is_newer

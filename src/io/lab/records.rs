@@ -30,6 +30,10 @@ pub struct Used {
     pub files: BTreeMap<String, String>,
     /// Records, by the names of their files.
     pub records: BTreeSet<String>,
+    /// Hashes over what builds stood on, where one that failed stands beside one that did not.
+    pub machine: BTreeSet<String>,
+    /// A hash over the names of our own files, where that counts.
+    pub names: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -10,15 +10,18 @@ use std::time::{Duration, Instant};
 
 use crate::evidence::result::MAY_MATTER;
 use crate::evidence::{BuildRecord, ResultRecord, RunInputs};
+use crate::io::hashes::sha256_of;
 use crate::io::loaded;
 use crate::io::process::Environment;
 use crate::io::reads::{Reads, Watch};
 use crate::kernel_test::{CellOutcome, Run, Unknown};
-use crate::manifest::Test;
+use crate::manifest::{Format, Test};
 use crate::verdict::Obstacle;
 
 use super::event::Event;
+use super::ground;
 use super::inputs::{describe, opened};
+use super::left_off::UnderWay;
 use super::make::{MakeError, Ready, Workshop};
 use super::measure::{Lab, PROGRAM, Plan, Subject, TREE};
 use super::pristine;
@@ -87,7 +90,18 @@ impl Lab<'_> {
                 folder: &folders.results,
                 patience: test.timeout.saturating_mul(4),
             };
-            let run = trial.run(seed, number)?;
+            let key = record.inputs.key();
+            let key =
+                sha256_of(format!("{key} {} {}", subject.sources.whole(), record.runs.len()).as_bytes());
+            let under_way = UnderWay { key, seed, number };
+            let begun = self.begun(&under_way, test, &folders.results);
+            under_way.note(&folders.results);
+            let was_left_off = begun.is_some();
+            if let Some(begun) = &begun {
+                (self.events)(Event::GoingOn { cases: begun.cells.len() - 1 });
+            }
+            let run = trial.go_on(begun, seed, number)?;
+            UnderWay::forget(&folders.results);
             let ours = watch_of_ours.and_then(Watch::finish);
             let [in_tree, in_build] = watches.map(|watch| {
                 let (folder, watch) = watch?;
@@ -101,8 +115,15 @@ impl Lab<'_> {
                 let name = if was_read { name } else { format!("{MAY_MATTER}{name}") };
                 record.inputs.files.insert(name, describe(Some(entry)));
             }
-            if let (Some(build), Some((_, Some(reads)))) = (&ready.build, &in_build)
-                && !reads.written.is_empty()
+            if was_left_off {
+                // What was opened before we were ended is not known.
+                for (path, (entry, _)) in opened(None, &subject.sources) {
+                    record.inputs.files.insert(format!("{MAY_MATTER}{TREE}{path}"), describe(Some(entry)));
+                }
+                self.note_other_reads(&mut record.inputs, None, None, folders.project.as_deref());
+            }
+            if let (Some(build), Some((_, reads))) = (&ready.build, &in_build)
+                && (was_left_off || reads.as_ref().is_some_and(|reads| !reads.written.is_empty()))
             {
                 // What a test keeps there is not for the runs of another variant.
                 pristine::bind(&build.join(".overlaid"), subject.sources.whole());
@@ -135,6 +156,17 @@ impl Lab<'_> {
         Ok(Some((file.unwrap_or_default(), record)))
     }
 
+    /// What a run had finished when we were ended, if nothing that it may depend on is another by now.
+    fn begun(&self, under_way: &UnderWay, test: &Test, results: &Path) -> Option<Run> {
+        if test.format != Format::Jsonl {
+            return None;
+        }
+        let allowed = u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX);
+        let own = ground::own_entries(&self.workshop.root, &self.docs);
+        let own = own.filter_map(Result::ok).filter(|entry| !entry.file_type().is_dir());
+        under_way.left_off(results, own.map(walkdir::DirEntry::into_path), allowed)
+    }
+
     /// What a run opened of the build folder, and of our repository.
     fn note_other_reads(
         &mut self,
@@ -144,7 +176,7 @@ impl Lab<'_> {
         project: Option<&Path>,
     ) {
         let Workshop { hashes, root, .. } = &mut self.workshop;
-        let mut hash = |file: &Path| hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        let mut hash = |file: &Path| hashes.identity(file).unwrap_or_else(|error| error.kind().to_string());
         if let Some((folder, Some(reads))) = &in_build {
             for file in reads.files.iter().filter(|file| !reads.written.contains(*file)) {
                 let name = file.display().to_string();
@@ -191,8 +223,9 @@ impl Lab<'_> {
         let libraries = loaded::libraries(&program, env, &results.join("libraries"))?;
         let mut outputs = BTreeMap::new();
         // A program that is not there is a result of its own.
-        let mut hash =
-            |file: &Path| self.workshop.hashes.sha256(file).unwrap_or_else(|error| error.kind().to_string());
+        let mut hash = |file: &Path| {
+            self.workshop.hashes.identity(file).unwrap_or_else(|error| error.kind().to_string())
+        };
         outputs.insert(PROGRAM.to_owned(), hash(&program));
         let name = |file: &Path| match ready.build.as_ref().and_then(|build| file.strip_prefix(build).ok()) {
             Some(file) => file.display().to_string(),

@@ -13,9 +13,58 @@ use crate::id::{CommitId, Name};
 #[derive(Debug)]
 pub struct Site {
     folder: PathBuf,
-    /// Unlocks when it is closed.
-    _lock: File,
+    /// Unlocks when it is closed. It holds a word while somebody works here.
+    lock: File,
 }
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // Else the next one looks for what is left of us, and finds nothing.
+        let _ = self.lock.set_len(0);
+    }
+}
+
+/// The variable that says for which build folder a tool runs, so that one that is left behind can be told.
+pub const BUILDS: &str = "OVERLAID_BUILDS";
+
+/// Ends programs that work in a folder and are left of a run that was killed: they would write into what is made now.
+#[cfg(target_os = "linux")]
+fn end_leftovers(folder: &Path) {
+    use std::os::unix::ffi::OsStrExt;
+    let marks = ["OVERLAID_TREE=", BUILDS].map(|name| {
+        let mut mark = name.trim_end_matches('=').as_bytes().to_vec();
+        mark.push(b'=');
+        mark.extend_from_slice(folder.as_os_str().as_bytes());
+        mark.push(b'/');
+        mark
+    });
+    let own = std::process::id().to_string();
+    for _ in 0..40 {
+        let mut found = false;
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok) {
+            let pid = entry.file_name().to_string_lossy().into_owned();
+            let Ok(number) = pid.parse::<i32>() else { continue };
+            let variables = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            let is_left = variables
+                .split(|&byte| byte == 0)
+                .any(|variable| marks.iter().any(|mark| variable.starts_with(mark)));
+            if is_left
+                && pid != own
+                && let Some(pid) = rustix::process::Pid::from_raw(number)
+            {
+                found = true;
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+        if !found {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_leftovers(_: &Path) {}
 
 /// A folder of the lab that cannot be used.
 #[derive(Debug)]
@@ -63,7 +112,7 @@ impl Site {
             std::fs::write(&ignore, "*\n").map_err(at(&ignore))?;
         }
         let path = folder.join("lock");
-        let options = File::options().create(true).truncate(false).write(true).open(&path);
+        let options = File::options().create(true).truncate(false).read(true).write(true).open(&path);
         let lock = options.map_err(at(&path))?;
         let mut told = false;
         let mut waited = 0;
@@ -84,7 +133,11 @@ impl Site {
         }
         // CMake wants one name for a folder, without links in it.
         let folder = folder.canonicalize().map_err(at(&folder))?;
-        Ok(Self { folder, _lock: lock })
+        if lock.metadata().is_ok_and(|data| data.len() > 0) {
+            end_leftovers(&folder);
+        }
+        std::io::Write::write_all(&mut &lock, b"in use\n").map_err(at(&folder))?;
+        Ok(Self { folder, lock })
     }
 
     /// The tree.
@@ -109,6 +162,13 @@ impl Site {
     #[must_use]
     pub fn snapshot(&self) -> PathBuf {
         self.folder.join("tree.json")
+    }
+
+    /// The folder of what a test printed at a commit, relative to our repository.
+    #[must_use]
+    pub fn results_of(upstream: &Name, commit: CommitId, test: &Name) -> PathBuf {
+        let folder = Path::new(".overlaid/lab").join(upstream.as_str()).join(commit.to_string());
+        folder.join("results").join(test.as_str())
     }
 
     /// The folder of what a test prints and reports.

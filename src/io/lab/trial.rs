@@ -41,17 +41,31 @@ impl Trial<'_> {
     /// # Errors
     /// If we are told to stop. A program that is not there, or that cannot be run, is a result.
     pub fn run(&self, seed: u64, number: usize) -> Result<Run, ProcessError> {
+        self.go_on(None, seed, number)
+    }
+
+    /// Runs the test, but for the cases that `begun` has: another process has run them. A test that does not leave
+    /// them out has run from the start, and what was begun does not count.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn go_on(&self, begun: Option<Run>, seed: u64, number: usize) -> Result<Run, ProcessError> {
         let mut processes = 0;
         let mut next = |only: Option<&CaseKey>, skip: &BTreeSet<CaseKey>| {
             processes += 1;
             self.run_process(seed, &format!("run-{number}-seed-{seed}-process-{processes}"), only, skip)
         };
         let none = BTreeSet::new();
-        let mut run = next(None, &none)?;
+        let done = begun.as_ref().map(mentioned).unwrap_or_default();
+        let mut part = next(None, &done)?;
+        let has_left_out = mentioned(&part).is_disjoint(&done);
+        let mut run = match begun.filter(|_| has_left_out) {
+            Some(begun) => begun.then(part.clone()),
+            None => part.clone(),
+        };
         if self.format != Format::Jsonl {
             return Ok(run);
         }
-        let mut part = run.clone();
         while self.can_go_on(&run) && was_cut_short(&part) {
             let known = mentioned(&run);
             let in_case = ended_in_case(&part);
@@ -169,6 +183,29 @@ impl Trial<'_> {
         }
         Ok(run)
     }
+}
+
+/// What a process of a run printed, as far as it is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The file with more in it: what went to standard error, or else to standard output.
+    pub file: PathBuf,
+    /// Its last lines.
+    pub tail: Vec<String>,
+}
+
+/// What the process of a run printed: run and process are counted from 1.
+#[must_use]
+pub fn kept_output(folder: &Path, run: usize, seed: u64, process: usize) -> Option<Kept> {
+    const LINES: usize = 6;
+    let file = |kind: &str| folder.join(format!("run-{run}-seed-{seed}-process-{process}.{kind}"));
+    let is_written = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|data| data.len() > 0);
+    let file = [file("stderr"), file("stdout")].into_iter().find(is_written)?;
+    let bytes = read_capped(&file)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let tail = lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| (*line).to_owned()).collect();
+    Some(Kept { file, tail })
 }
 
 fn not_started(seed: u64, why: String) -> Run {

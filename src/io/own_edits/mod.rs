@@ -53,7 +53,9 @@ pub enum OwnEditError {
 impl std::fmt::Display for OwnEditError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            OwnEditError::Io { what, path, error } => write!(f, "cannot {what} `{}`: {error}", path.display()),
+            OwnEditError::Io { what, path, error } => {
+                write!(f, "cannot {what} `{}`: {error}", path.display())
+            }
             OwnEditError::Changed(path) => {
                 write!(f, "`{}` was changed while this ran; nothing was written", path.display())
             }
@@ -283,7 +285,10 @@ impl Place {
         let mut file = fs::File::create(&new).map_err(failed("write", &new))?;
         file.write_all(bytes).map_err(write)?;
         // The permissions of before; a new kind changes the right to run it and nothing else.
-        let bits = there.map_or_else(|| file.metadata().map_or(0o644, |m| m.permissions().mode()), |there| there.permissions().mode());
+        let bits = there.map_or_else(
+            || file.metadata().map_or(0o644, |m| m.permissions().mode()),
+            |there| there.permissions().mode(),
+        );
         let bits = match mode {
             Some(Mode::Executable) => bits | ((bits & 0o444) >> 2),
             Some(_) => bits & !0o111,

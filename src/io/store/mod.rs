@@ -15,6 +15,7 @@ mod location;
 mod names;
 mod objects;
 mod open;
+mod submodules;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,10 +29,12 @@ pub use git::Progress;
 pub use names::ResolveError;
 use objects::{Found, Objects, Oid, Reader, parse_commit, parse_tree, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
+use submodules::Module;
+pub use submodules::{SubmoduleError, SubmoduleSpec, add_submodules, submodule_variable};
 
-use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::id::{BlobId, CommitId, TreeId, UpstreamPath};
 use crate::tree::{Entry, Listing};
-use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
+use crate::upstream::{Commit, Touch, UpstreamError};
 
 /// Listings that are kept: base and pin of a few overlays.
 const LISTINGS: usize = 4;
@@ -45,6 +48,8 @@ pub struct Store {
     objects: Objects,
     /// The clone that our cache borrows objects from; it knows the names.
     clone: Option<Objects>,
+    /// The submodules that were declared.
+    modules: Vec<Module>,
     /// The last listings by their tree, the latest last.
     listings: Mutex<Vec<(Oid, Arc<Listing>)>>,
 }
@@ -59,6 +64,7 @@ impl Store {
             path: path.to_owned(),
             objects: Objects::open(path)?,
             clone: None,
+            modules: Vec::new(),
             listings: Mutex::default(),
         })
     }
@@ -82,6 +88,15 @@ impl Store {
     #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.objects.is_shallow()
+    }
+
+    /// The tree of a commit.
+    ///
+    /// # Errors
+    /// If the commit is not here or cannot be read.
+    pub fn tree_of(&self, commit: CommitId) -> Result<TreeId, UpstreamError> {
+        let header = self.objects.read(|reader| reader.header(commit.as_bytes()))?;
+        Ok(TreeId::from_bytes(header.tree))
     }
 
     /// Whether this commit is here. Its tree and its parents need not be.
@@ -119,8 +134,9 @@ impl Store {
     }
 }
 
-impl Upstream for Store {
-    fn entry(&self, commit: CommitId, path: &UpstreamPath) -> Result<Option<Entry>, UpstreamError> {
+/// The answers of this repository alone, without its submodules.
+impl Store {
+    fn own_entry(&self, commit: CommitId, path: &UpstreamPath) -> Result<Option<Entry>, UpstreamError> {
         self.objects.read(|reader| {
             let mut found = Found::Folder(reader.header(commit.as_bytes())?.tree);
             for name in path.as_bytes().split_str("/") {
@@ -137,11 +153,11 @@ impl Upstream for Store {
         })
     }
 
-    fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
+    fn own_blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
         self.objects.read(|reader| reader.blob(id.as_bytes()))
     }
 
-    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
+    fn own_listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
         let tree = self.objects.read(|reader| reader.header(commit.as_bytes()))?.tree;
         if let Some((_, listing)) = self.known_listings().iter().find(|(id, _)| *id == tree) {
             return Ok(Listing::clone(listing));
@@ -155,7 +171,7 @@ impl Upstream for Store {
         Ok(listing)
     }
 
-    fn commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
+    fn own_commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
         self.objects.read(|reader| {
             let commit = parse_commit(reader.commit(id.as_bytes())?)
                 .map_err(|why| unreadable(Kind::Commit, id.as_bytes(), why.to_owned()))?;
@@ -169,16 +185,16 @@ impl Upstream for Store {
         })
     }
 
-    fn is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> Result<bool, UpstreamError> {
+    fn own_is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> Result<bool, UpstreamError> {
         self.objects.read(|reader| ancestry::is_ancestor(reader, ancestor.as_bytes(), descendant.as_bytes()))
     }
 
-    fn merge_base(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, UpstreamError> {
+    fn own_merge_base(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, UpstreamError> {
         let base = self.objects.read(|reader| ancestry::merge_base(reader, a.as_bytes(), b.as_bytes()))?;
         Ok(base.map(CommitId::from_bytes))
     }
 
-    fn history(
+    fn own_history(
         &self,
         tip: CommitId,
         exclude: Option<CommitId>,
@@ -187,7 +203,7 @@ impl Upstream for Store {
         history::touches(&self.objects, tip, exclude, paths)
     }
 
-    fn first_parents(
+    fn own_first_parents(
         &self,
         from: CommitId,
         to: CommitId,

@@ -79,7 +79,7 @@ pub(super) fn make(
     });
     if renamed.is_err() {
         // The first error is what matters; the next run removes what is left.
-        let _ = place.clear().and_then(|()| parent.remove_all(&temporary));
+        let _ = place.clear().and_then(|_| parent.remove_all(&temporary));
     }
     renamed.map(Some)
 }
@@ -141,7 +141,9 @@ impl Place {
                 // The run that had it has finished, or has failed and removed it.
                 Ok(place) if !place.is_at(parent, temporary)? => {}
                 Ok(place) => {
-                    place.clear()?;
+                    if place.clear()? {
+                        events(Event::Discarded);
+                    }
                     // The tree may have come after the look at the top, and this folder after it.
                     if stat_at(parent, name).map_err(failed)?.is_some() {
                         parent.remove_all(temporary)?;
@@ -164,15 +166,18 @@ impl Place {
         Ok(there.is_some_and(|there| there.st_ino == ours.st_ino && there.st_dev == ours.st_dev))
     }
 
-    /// Removes all but the lock.
-    fn clear(&self) -> Result<(), TreeError> {
+    /// Removes all but the lock; gives whether there was anything.
+    fn clear(&self) -> Result<bool, TreeError> {
+        let mut had_any = false;
         for name in self.root.names()?.iter().filter(|name| *name != HOME) {
             self.root.remove_all(name)?;
+            had_any = true;
         }
         for name in self.home.names()?.iter().filter(|name| *name != LOCK) {
             self.home.remove_all(name)?;
+            had_any = true;
         }
-        Ok(())
+        Ok(had_any)
     }
 }
 
@@ -192,7 +197,7 @@ fn write_beside(
     for (step, stamp) in plan.steps.iter().zip(stamps) {
         state.push(&step.path, &Record { entry: step.to, stamp });
     }
-    attestation::write(home, &attestation::render(wanted))?;
+    attestation::write(home, &attestation::render(wanted, Origin::Made))?;
     state.write(home, false)?;
     Ok(plan)
 }

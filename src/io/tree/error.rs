@@ -74,6 +74,8 @@ pub enum TreeError {
         /// The path.
         path: UpstreamPath,
     },
+    /// The tree is what was wanted, but what the run needed for it could not be put away; the next run does it.
+    NotEnded(Box<TreeError>),
     /// A failure in the middle could not be undone; the next run does it.
     NotUndone {
         /// What went wrong first.
@@ -135,6 +137,9 @@ impl fmt::Display for TreeError {
             TreeError::Raced { path } => {
                 write!(f, "`{}` changed while this ran; nothing was written", named(path))
             }
+            TreeError::NotEnded(error) => {
+                write!(f, "the tree is what was wanted, but {error}; the next run finishes it")
+            }
             TreeError::NotUndone { first, then } => {
                 write!(f, "{first}; undoing it failed, too ({then}): the next run finishes it")
             }
@@ -147,7 +152,7 @@ impl std::error::Error for TreeError {
         match self {
             TreeError::Io { error, .. } => Some(error),
             TreeError::Upstream { error, .. } => Some(error),
-            TreeError::NotUndone { first, .. } => Some(first),
+            TreeError::NotUndone { first, .. } | TreeError::NotEnded(first) => Some(first),
             _ => None,
         }
     }

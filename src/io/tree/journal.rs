@@ -19,6 +19,7 @@ pub(super) const KEPT: &str = "kept";
 const FORWARD: &str = "journal";
 const BACKWARD: &str = "journal.undo";
 const DRAFT: &str = "journal.new";
+const FAMILY: &[u8] = b"overlaid tree journal ";
 const VERSION: &[u8] = b"overlaid tree journal 1\n";
 
 /// The steps of a run and what the tree's state will be after them.
@@ -41,13 +42,20 @@ pub(super) enum Pending {
     Forward(Journal),
     /// To take the steps back.
     Backward(Journal),
+    /// A journal is there that says nothing: its bytes are damaged.
+    Damaged,
 }
 
 impl Pending {
     pub(super) fn load(home: &Root) -> Result<Self, TreeError> {
         Ok(match load(home, BACKWARD)? {
-            Some(journal) => Pending::Backward(journal),
-            None => load(home, FORWARD)?.map_or(Pending::Nothing, Pending::Forward),
+            Some(Some(journal)) => Pending::Backward(journal),
+            Some(None) => Pending::Damaged,
+            None => match load(home, FORWARD)? {
+                Some(Some(journal)) => Pending::Forward(journal),
+                Some(None) => Pending::Damaged,
+                None => Pending::Nothing,
+            },
         })
     }
 
@@ -59,15 +67,26 @@ impl Pending {
     }
 }
 
-fn load(home: &Root, name: &str) -> Result<Option<Journal>, TreeError> {
+/// `None`: there is no such file; `Some(None)`: it is damaged.
+fn load(home: &Root, name: &str) -> Result<Option<Option<Journal>>, TreeError> {
     match read_at(home, name) {
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(TreeError::io("read", home.at(name), error)),
-        Ok(bytes) => match Journal::parse(&bytes) {
-            Some(journal) => Ok(Some(journal)),
-            None => Err(TreeError::State { path: home.at(name), why: "it is damaged".to_owned() }),
-        },
+        Ok(bytes) if is_of_another_version(&bytes) => Err(TreeError::State {
+            path: home.at(name),
+            why: "another version of the program began a run; finish it with that one".to_owned(),
+        }),
+        Ok(bytes) => Ok(Some(Journal::parse(&bytes))),
     }
+}
+
+/// Whether a journal is whole and of a version that we do not know.
+fn is_of_another_version(bytes: &[u8]) -> bool {
+    let Some((content, checksum)) = bytes.split_last_chunk::<20>().map(|(content, sum)| (content, *sum))
+    else {
+        return false;
+    };
+    bytes.starts_with(FAMILY) && !bytes.starts_with(VERSION) && Sha1::digest(content).as_slice() == checksum
 }
 
 impl Journal {

@@ -29,6 +29,15 @@ pub(super) enum Sharing {
     Shared,
 }
 
+impl Sharing {
+    fn operation(self) -> FlockOperation {
+        match self {
+            Sharing::Exclusive => FlockOperation::NonBlockingLockExclusive,
+            Sharing::Shared => FlockOperation::NonBlockingLockShared,
+        }
+    }
+}
+
 impl Lock {
     /// Waits for the lock file `name`. `waiting` is called once if that takes more than a second.
     pub(super) fn take(
@@ -39,6 +48,14 @@ impl Lock {
     ) -> Result<Self, TreeError> {
         Ok(Self { _file: acquire(folder, name.as_bytes(), sharing, waiting)? })
     }
+
+    /// The lock if it can be had at once; `None` if not, or if there is no such file.
+    pub(super) fn try_take(folder: &Root, name: &str, sharing: Sharing) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+        rustix::fs::flock(&file, sharing.operation()).ok()?;
+        Some(Self { _file: file })
+    }
 }
 
 fn acquire(
@@ -47,10 +64,7 @@ fn acquire(
     sharing: Sharing,
     waiting: &mut dyn FnMut(),
 ) -> Result<OwnedFd, TreeError> {
-    let operation = match sharing {
-        Sharing::Exclusive => FlockOperation::NonBlockingLockExclusive,
-        Sharing::Shared => FlockOperation::NonBlockingLockShared,
-    };
+    let operation = sharing.operation();
     let failed = |error| TreeError::io("lock", folder.at(name), error);
     let start = Instant::now();
     let mut said = false;

@@ -9,9 +9,10 @@
 //! | what an earlier run left, to compare with | `state`, in `.overlaid/state` |
 //! | a tree that is not there yet | `cold` |
 //! | one run: look, plan, do, remember | `run` |
-//! | all steps or none, whatever happens | `transaction`, `journal`, `recovery` |
+//! | all steps or none, whatever happens; a damaged state | `transaction`, `journal`, `recovery` |
 //! | paths that never follow a link | `folder` |
 //! | every file against what is wanted | `observe` |
+//! | that nothing changed since the last run, without reading anything | `unchanged` |
 
 mod attestation;
 mod cold;
@@ -20,31 +21,40 @@ mod folder;
 mod journal;
 mod letter_case;
 mod lock;
+#[cfg(feature = "git")]
 mod observe;
+mod originals;
 mod recovery;
 mod run;
 mod state;
 mod survey;
 mod transaction;
+pub mod unchanged;
 
 use std::path::{Path, PathBuf};
 
+use bstr::ByteSlice;
 use rustix::io::Errno;
 
-pub use attestation::{FILE as ATTESTATION_FILE, render as render_attestation};
+pub use attestation::{
+    Attested, Claimed, FILE as ATTESTATION_FILE, parse as parse_attestation, render as render_attestation,
+};
 pub use error::TreeError;
+#[cfg(feature = "git")]
 pub use observe::{Cache, Difference, Kind, compare, observe_all};
+pub use originals::{Originals, Recorded};
 pub use state::Origin;
 
 use crate::id::UpstreamPath;
 use crate::plan::{Plan, Refusal, Wanted};
+use crate::tree::Mode;
 use crate::upstream::Upstream;
-use folder::{Root, create_at, stat_at};
+use folder::{Root, Way, create_at, mode_of, read_at, stat_at};
 use journal::Pending;
 use lock::{Lock, Sharing};
-use recovery::recover;
+use recovery::{load_or_rebuild, recover};
 use run::Run;
-use state::{Header, State};
+use state::{Header, Saved, State};
 use survey::Survey;
 
 /// The folder at the top of a tree in which its state is kept.
@@ -77,6 +87,18 @@ pub enum Event {
         finished: bool,
         /// How many steps it had.
         steps: usize,
+    },
+    /// An earlier run was interrupted before it changed the tree, or after; what it left over is removed.
+    Discarded,
+    /// The journal of an interrupted run is damaged. The tree is looked at byte by byte.
+    JournalDamaged {
+        /// Where that is now what the run had moved aside, if it had.
+        kept: Option<PathBuf>,
+    },
+    /// The recorded state cannot be used; it is made anew from the attestation, the upstream and the bytes of the tree.
+    StateRebuilt {
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// Somebody's content was moved aside.
     Kept {
@@ -146,7 +168,6 @@ fn bring_existing(
     options: &Options,
     events: &mut dyn FnMut(Event),
 ) -> Result<Outcome, TreeError> {
-    let mut waiting = || events(Event::Waiting { dir: root.path().to_owned() });
     let home = match root.inside(HOME)? {
         Some(home) => home,
         None => match whose(root, options)? {
@@ -158,11 +179,12 @@ fn bring_existing(
     };
     if options.dry_run {
         let is_locked = stat_at(&home, LOCK).is_ok_and(|stat| stat.is_some());
+        let mut waiting = || events(Event::Waiting { dir: root.path().to_owned() });
         let _lock = is_locked.then(|| Lock::take(&home, LOCK, Sharing::Shared, &mut waiting)).transpose()?;
         if Pending::is_there(&home)? {
             return Err(TreeError::Interrupted { dir: root.path().to_owned() });
         }
-        return match State::load(&home)? {
+        return match load_or_rebuild(&home, wanted, upstream, options.adopt, events)? {
             Some(state) => {
                 own_upstream(root, &state, wanted)?;
                 let survey = Survey::take(root, wanted, Some(&state), state.header.origin)?;
@@ -174,9 +196,12 @@ fn bring_existing(
             },
         };
     }
+    let mut waiting = || events(Event::Waiting { dir: root.path().to_owned() });
     let _lock = Lock::take(&home, LOCK, Sharing::Exclusive, &mut waiting)?;
-    recover(root, &home, events)?;
-    let state = State::load(&home)?;
+    let mut state = load_or_rebuild(&home, wanted, upstream, options.adopt, events)?;
+    if recover(root, &home, state.as_ref(), events)? {
+        state = load_or_rebuild(&home, wanted, upstream, options.adopt, events)?;
+    }
     let origin = match &state {
         Some(state) => {
             own_upstream(root, state, wanted)?;
@@ -189,6 +214,39 @@ fn bring_existing(
         },
     };
     Run { root, home: &home, wanted, state: state.as_ref(), origin }.go(upstream, options, events)
+}
+
+/// The bytes of a file of a tree, or the target of a link; `None` if nothing of the kind is there. Links on the way are not
+/// followed.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn content_on_disk(dir: &Path, path: &UpstreamPath) -> Result<Option<Vec<u8>>, TreeError> {
+    let root = Root::open(dir)?;
+    let failed = |error| TreeError::io("read", root.at(path.as_bytes()), error);
+    let (Way::Open(folder), name) = root.parent(path)? else { return Ok(None) };
+    let Some(stat) = stat_at(&folder, name).map_err(failed)? else { return Ok(None) };
+    Ok(match mode_of(&stat) {
+        Ok(Mode::File | Mode::Executable) => Some(read_at(&folder, name).map_err(failed)?),
+        Ok(Mode::Symlink) => {
+            let target = rustix::fs::readlinkat(&folder, name.as_bytes(), Vec::new()).map_err(failed)?;
+            Some(target.into_bytes())
+        }
+        Ok(Mode::Submodule) | Err(_) => None,
+    })
+}
+
+/// What a tree says of itself.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn load_attestation(dir: &Path) -> Result<Attested, TreeError> {
+    let Some(home) = Root::open(dir)?.inside(HOME)? else { return Ok(Attested::Nothing) };
+    Ok(match attestation::load(&home)? {
+        Some(text) => parse_attestation(&text).map_or(Attested::Damaged, Attested::Claims),
+        None if matches!(State::load(&home)?, Saved::Absent) => Attested::Nothing,
+        None => Attested::Withdrawn,
+    })
 }
 
 /// Whose a directory without a state is.

@@ -12,7 +12,7 @@ use super::HOME;
 use super::cold::wanted_entries;
 use super::error::TreeError;
 use super::folder::{Root, Way, hash_at, mode_of, names_in, stat_at};
-use super::state::{Record, Stamp, State};
+use super::state::{Record, Saved, Stamp, State};
 use crate::id::BlobId;
 use crate::plan::{Found, Wanted};
 use crate::tree::{Entry, Mode};
@@ -145,7 +145,10 @@ fn observe(
     walk.folder(BStr::new(""))?;
     let Walk { met, mut found, .. } = walk;
     let state = match (cache, root.inside(HOME)?) {
-        (Cache::State, Some(home)) => State::load(&home)?,
+        (Cache::State, Some(home)) => match State::load(&home)? {
+            Saved::Good(state) => Some(state),
+            Saved::Absent | Saved::Damaged(_) => None,
+        },
         _ => None,
     };
     let known = known_contents(state.as_ref());

@@ -1,41 +1,145 @@
-//! What an interrupted run left: finished, or taken back.
+//! What an interrupted run left: finished, or taken back. And what is known of a tree whose state is damaged.
 //!
 //! Content that somebody put in the way since then is moved aside and kept.
 
 use super::error::TreeError;
 use super::folder::Root;
 use super::journal::{Journal, Pending};
-use super::state::{self, Origin, Record, Stamp, State, Writer};
+use super::state::{self, Header, Origin, Record, Saved, Stamp, State, Writer};
 use super::transaction::{self, Transaction};
 use super::{Event, attestation};
 use crate::id::UpstreamPath;
-use crate::plan::Step;
+use crate::plan::{Step, Wanted};
+use crate::tree::{Entry, Listing};
+use crate::upstream::Upstream;
 
-/// Finishes, or takes back, what an interrupted run left.
-pub(super) fn recover(root: &Root, home: &Root, events: &mut dyn FnMut(Event)) -> Result<(), TreeError> {
+/// Finishes, or takes back, what an interrupted run left. `known`: the state of the tree before it.
+/// Gives whether the state on disk is another one now.
+pub(super) fn recover(
+    root: &Root,
+    home: &Root,
+    known: Option<&State>,
+    events: &mut dyn FnMut(Event),
+) -> Result<bool, TreeError> {
     let (journal, back) = match Pending::load(home)? {
-        Pending::Nothing => return transaction::discard(home),
+        Pending::Nothing => {
+            if transaction::has_leftovers(home)? {
+                transaction::discard(home)?;
+                events(Event::Discarded);
+            }
+            return Ok(false);
+        }
+        Pending::Damaged => {
+            let kept = transaction::keep_all(home)?.map(|kept| home.at(kept));
+            attestation::withdraw(home)?;
+            Journal::end(home)?;
+            transaction::discard(home)?;
+            events(Event::JournalDamaged { kept });
+            return Ok(false);
+        }
         Pending::Forward(journal) => (journal, false),
         Pending::Backward(journal) => (journal, true),
     };
     let steps = journal.steps.len();
     let mut transaction = Transaction::take_up(root, home, journal)?;
-    for (path, copy) in transaction.protect(back)? {
+    let done = take_to_the_end(&mut transaction, back, home, known);
+    for (path, copy) in transaction.take_kept() {
         events(Event::Kept { path, copy: home.at(copy) });
     }
-    if back {
-        transaction.backward()?;
-        attestation::withdraw(home)?;
-    } else {
-        transaction.forward()?;
-        attestation::withdraw(home)?;
-        let old = State::load(home)?;
-        merge_records(&transaction, old.as_ref())?.write(home, true)?;
-    }
+    done?;
     Journal::end(home)?;
     transaction::discard(home)?;
     events(Event::Recovered { finished: !back, steps });
-    Ok(())
+    Ok(!back)
+}
+
+fn take_to_the_end(
+    transaction: &mut Transaction<'_>,
+    back: bool,
+    home: &Root,
+    known: Option<&State>,
+) -> Result<(), TreeError> {
+    transaction.protect(back)?;
+    if back {
+        transaction.backward()?;
+        return attestation::withdraw(home);
+    }
+    transaction.forward()?;
+    attestation::withdraw(home)?;
+    merge_records(transaction, known)?.write(home, true)
+}
+
+/// The state of a tree. Where the file is damaged, or gone though the attestation is there: what the attestation and
+/// the upstream say, with no stamp, so that every content is read.
+///
+/// What is assumed here can make a run leave somebody's edit alone, or replace bytes that the attestation or the
+/// commit names. It never makes one replace other bytes.
+pub(super) fn load_or_rebuild(
+    home: &Root,
+    wanted: &Wanted,
+    upstream: &dyn Upstream,
+    adopt: bool,
+    events: &mut dyn FnMut(Event),
+) -> Result<Option<State>, TreeError> {
+    let saved = State::load(home)?;
+    let why = match saved {
+        Saved::Good(state) => return Ok(Some(state)),
+        Saved::Damaged(why) => why,
+        Saved::Absent => "it is gone",
+    };
+    let is_absent = matches!(saved, Saved::Absent);
+    if is_absent && Pending::is_there(home)? {
+        // A first run was killed before its end: the journal knows.
+        return Ok(None);
+    }
+    let claimed = attestation::load(home)?.and_then(|text| attestation::parse(&text));
+    if is_absent && claimed.is_none() {
+        return Ok(None);
+    }
+    let writer = match claimed {
+        Some(claimed) => {
+            let pin = claimed.pin;
+            let listing = match claimed.origin {
+                Origin::Adopted => None,
+                Origin::Made if pin == wanted.commit => Some(wanted.listing.clone()),
+                // If the upstream does not have it any more, its files are not known to be ours.
+                Origin::Made => upstream.listing(pin).ok(),
+            };
+            let header = Header {
+                origin: claimed.origin,
+                upstream: claimed.upstream,
+                commit: pin,
+                fingerprint: claimed.fingerprint,
+            };
+            records_of(&header, listing.unwrap_or_default(), claimed.overlaid)
+        }
+        None => {
+            let origin = if adopt { Origin::Adopted } else { Origin::Made };
+            Writer::new(&Header::of(wanted, origin))
+        }
+    };
+    let path = home.at(state::FILE);
+    let rebuilt = writer.unproven().ok_or_else(|| TreeError::State { path, why: why.to_owned() })?;
+    events(Event::StateRebuilt { why });
+    Ok(Some(rebuilt))
+}
+
+fn records_of(header: &Header, listing: Listing, overlaid: Vec<(UpstreamPath, Option<Entry>)>) -> Writer {
+    let mut records: std::collections::BTreeMap<UpstreamPath, Option<Entry>> =
+        listing.into_iter().map(|(path, entry)| (path, Some(entry))).collect();
+    for (path, entry) in overlaid {
+        if header.origin == Origin::Made && entry.is_none() {
+            // In a tree that we made, what is not recorded is not there.
+            records.remove(&path);
+        } else {
+            records.insert(path, entry);
+        }
+    }
+    let mut writer = Writer::new(header);
+    for (path, entry) in records {
+        writer.push(&path, &Record { entry, stamp: Stamp::NONE });
+    }
+    writer
 }
 
 /// The state after the steps of a run that was taken up: the old one with its paths replaced.

@@ -57,7 +57,7 @@ impl Run<'_> {
     fn note_what_was_seen(&self, survey: &Survey<'_>) -> Result<(), TreeError> {
         let header = Header::of(self.wanted, self.origin);
         let is_other_header = self.state.is_none_or(|state| state.header != header);
-        let attestation = attestation::render(self.wanted);
+        let attestation = attestation::render(self.wanted, self.origin);
         let is_attested = attestation::load(self.home)?.is_some_and(|there| there == attestation.as_bytes());
         if !is_other_header && is_attested && !survey.is_news() {
             return Ok(());
@@ -118,19 +118,20 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        let done = transaction.forward().and_then(|()| {
-            attestation::write(self.home, &attestation::render(self.wanted))?;
+        let done = transaction.forward().and_then(|()| transaction.check_originals()).and_then(|()| {
+            attestation::write(self.home, &attestation::render(self.wanted, self.origin))?;
             self.records(survey, &header, Some(&transaction))?.write(self.home, true)
         });
         if let Err(first) = done {
             return Err(self.take_back(&mut transaction, first));
         }
-        Journal::end(self.home)?;
+        let not_ended = |error| TreeError::NotEnded(Box::new(error));
+        Journal::end(self.home).map_err(not_ended)?;
         for (index, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.keep) {
             let copy = self.home.at(transaction.journal.kept_path(index));
             events(Event::Kept { path: step.path.clone(), copy });
         }
-        transaction::discard(self.home)?;
+        transaction::discard(self.home).map_err(not_ended)?;
         Ok(plan)
     }
 

@@ -26,7 +26,8 @@ const VERSION: &[u8] = b"overlaid tree state 1\n";
 const CHECKSUM: usize = 20;
 
 /// How a tree came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// All of it was written by us.
     Made,
@@ -106,20 +107,31 @@ pub(super) struct State {
     written: i64,
 }
 
+/// What is where the state should be.
+#[derive(Debug)]
+pub(super) enum Saved {
+    /// Nothing: the tree has none.
+    Absent,
+    /// A state.
+    Good(State),
+    /// Bytes that are none, and why.
+    Damaged(&'static str),
+}
+
 impl State {
-    /// Reads the state; `None` if the tree has none.
+    /// Reads the state.
     ///
     /// # Errors
-    /// If it cannot be read, is damaged, or has a version that we do not know.
-    pub(super) fn load(home: &Root) -> Result<Option<Self>, TreeError> {
+    /// If it cannot be read.
+    pub(super) fn load(home: &Root) -> Result<Saved, TreeError> {
         let failed = |error| TreeError::io("read", home.at(FILE), error);
-        let Some(stat) = stat_at(home, FILE).map_err(failed)? else { return Ok(None) };
+        let Some(stat) = stat_at(home, FILE).map_err(failed)? else { return Ok(Saved::Absent) };
         let bytes = read_at(home, FILE).map_err(failed)?;
         let written = Stamp::of(&stat).mtime;
-        match Self::parse(bytes, written) {
-            Ok(state) => Ok(Some(state)),
-            Err(why) => Err(TreeError::State { path: home.at(FILE), why: why.to_owned() }),
-        }
+        Ok(match Self::parse(bytes, written) {
+            Ok(state) => Saved::Good(state),
+            Err(why) => Saved::Damaged(why),
+        })
     }
 
     fn parse(bytes: Vec<u8>, written: i64) -> Result<Self, &'static str> {
@@ -226,12 +238,22 @@ impl Writer {
         self.newest = self.newest.max(ctime);
     }
 
-    /// Writes the state in place of the old one, in one step.
-    pub(super) fn write(mut self, home: &Root, flush: bool) -> Result<(), TreeError> {
-        let failed = |error| TreeError::io("write", home.at(FILE), error);
+    /// The state without a file; it proves nothing, but says what was written.
+    pub(super) fn unproven(mut self) -> Option<State> {
+        self.seal();
+        State::parse(self.bytes, i64::MIN).ok()
+    }
+
+    fn seal(&mut self) {
         self.bytes[self.count_at..self.count_at + 4].copy_from_slice(&self.count.to_le_bytes());
         let checksum = Sha1::digest(&self.bytes);
         self.bytes.extend_from_slice(&checksum);
+    }
+
+    /// Writes the state in place of the old one, in one step.
+    pub(super) fn write(mut self, home: &Root, flush: bool) -> Result<(), TreeError> {
+        let failed = |error| TreeError::io("write", home.at(FILE), error);
+        self.seal();
         unlink_at(home, NEW_FILE).map_err(failed)?;
         let file = create_at(home, NEW_FILE, false, &self.bytes).map_err(failed)?;
         outlast(&file, self.newest).map_err(failed)?;

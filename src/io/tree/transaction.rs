@@ -3,11 +3,18 @@
 //! 1. New contents are written into `.overlaid/stage`. A failure here changes nothing.
 //! 2. The journal is written. A killed run is finished by the next one from here on.
 //! 3. What is in the way is moved to `.overlaid/undo` (or `.overlaid/kept`, if it is somebody's), what is
-//!    replaced gets a second name there, and the new contents are renamed into their places.
+//!    replaced gets a second name there, and the new contents take their places, each in one step.
 //! 4. The state is written, the journal removed, and the originals with it.
 //!
 //! A failure in 3 or 4 turns the journal round and takes all steps back: the originals are renamed into their
 //! places, same inodes, same times. If that is interrupted, too, the next run does it.
+//!
+//! Somebody may write to the tree meanwhile. New content therefore changes places with what is there, and what
+//! came out is looked at: if it is not what the plan was made for, it goes back and the run is taken back.
+//! Originals are looked at once more before they are let go.
+//!
+//! New content gets its time just before it takes its place, not when it is staged: a build that ran in between,
+//! perhaps after a run was killed, has written its outputs with later times.
 //!
 //! New contents, journal and state are flushed to disk before the step that relies on them, so the same holds
 //! when the power fails, on file systems that keep the order of renames.
@@ -48,10 +55,12 @@ pub(super) struct Transaction<'r> {
     pub(super) journal: Journal,
     /// What stood at each path when it was looked at; `None` when this finishes an earlier run.
     expected: Option<Vec<Option<Stamp>>>,
-    /// The stamps of the new contents, as they were staged.
+    /// The stamps of the new contents, once they have their time.
     staged: Vec<Option<Stamp>>,
     /// Folders that had to be made.
     made: Vec<BString>,
+    /// What belongs to somebody and was met on the way, with where it is now.
+    kept: Vec<(UpstreamPath, BString)>,
 }
 
 impl<'r> Transaction<'r> {
@@ -69,7 +78,7 @@ impl<'r> Transaction<'r> {
         let mut staged = Vec::with_capacity(journal.steps.len());
         let to_write = journal.steps.iter().filter(|step| is_content(step.to)).count();
         let mut written = 0;
-        for (index, (step, old)) in journal.steps.iter().zip(&expected).enumerate() {
+        for (index, step) in journal.steps.iter().enumerate() {
             let Some(to) = step.to.filter(|_| is_content(step.to)) else {
                 staged.push(None);
                 continue;
@@ -87,23 +96,41 @@ impl<'r> Transaction<'r> {
                     }
                 }
             }
-            let keep_time = step.action() == Action::Chmod;
-            let stamp = set_time(&stage, &name, old.as_ref(), keep_time).map_err(failed)?;
-            staged.push(Some(stamp));
+            staged.push(None);
             written += 1;
             progress(written);
         }
         if to_write > FLUSH_EACH {
             flush_all(&stage)?;
         }
-        Ok(Self { root, home, stage, undo, journal, expected: Some(expected), staged, made: Vec::new() })
+        Ok(Self {
+            root,
+            home,
+            stage,
+            undo,
+            journal,
+            expected: Some(expected),
+            staged,
+            made: Vec::new(),
+            kept: Vec::new(),
+        })
     }
 
     /// Takes up a run that was interrupted.
     pub(super) fn take_up(root: &'r Root, home: &'r Root, journal: Journal) -> Result<Self, TreeError> {
         let (stage, undo) = (home.make_inside(STAGE)?, home.make_inside(UNDO)?);
         let staged = vec![None; journal.steps.len()];
-        Ok(Self { root, home, stage, undo, journal, expected: None, staged, made: Vec::new() })
+        Ok(Self {
+            root,
+            home,
+            stage,
+            undo,
+            journal,
+            expected: None,
+            staged,
+            made: Vec::new(),
+            kept: Vec::new(),
+        })
     }
 
     /// Does all steps that are not done yet.
@@ -120,6 +147,26 @@ impl<'r> Transaction<'r> {
             self.put(index)?;
         }
         Ok(())
+    }
+
+    /// Looks at the originals once more, before they are let go: somebody may have written to one that was open
+    /// while it was replaced.
+    pub(super) fn check_originals(&self) -> Result<(), TreeError> {
+        let Some(expected) = &self.expected else { return Ok(()) };
+        for (index, _) in expected.iter().enumerate().filter(|(_, expected)| expected.is_some()) {
+            let name = index.to_string();
+            let original = stat_at(&self.undo, &name);
+            let original = original.map_err(|error| TreeError::io("look at", self.undo.at(&name), error))?;
+            if let Some(original) = original {
+                self.check(index, &Stamp::of(&original))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What belongs to somebody and was moved aside since the run was taken up.
+    pub(super) fn take_kept(&mut self) -> Vec<(UpstreamPath, BString)> {
+        std::mem::take(&mut self.kept)
     }
 
     /// Takes back all steps that are done.
@@ -152,13 +199,11 @@ impl<'r> Transaction<'r> {
     }
 
     /// Moves aside what somebody put, after the run was interrupted, where the rest of it will write.
-    /// Gives the paths with where their content is now.
-    pub(super) fn protect(&self, back: bool) -> Result<Vec<(UpstreamPath, BString)>, TreeError> {
-        let mut kept = Vec::new();
+    pub(super) fn protect(&mut self, back: bool) -> Result<(), TreeError> {
         let mut number = None;
         for (index, step) in self.journal.steps.iter().enumerate() {
             let moved = self.aside_exists(index)?;
-            let put = is_content(step.to) && !exists(&self.stage, index)?;
+            let put = is_content(step.to) && self.was_put(index)?;
             let is_pending = match step.to {
                 _ if back => moved || put,
                 Some(_) => is_content(step.to) && !put,
@@ -178,12 +223,17 @@ impl<'r> Transaction<'r> {
             if !is_known {
                 let number = match number {
                     Some(number) => number,
-                    None => *number.insert(next_kept(self.home)?.max(self.journal.kept_end())),
+                    None => *number.insert(self.free_number()?),
                 };
-                kept.push((step.path.clone(), self.keep(&step.path, number)?));
+                self.kept.push((step.path.clone(), self.keep(&step.path, number)?));
             }
         }
-        Ok(kept)
+        Ok(())
+    }
+
+    /// A number in `kept` that neither an earlier run nor a step of this one has.
+    fn free_number(&self) -> Result<u32, TreeError> {
+        Ok(next_kept(self.home)?.max(self.journal.kept_end()))
     }
 
     /// Moves what is at a path into `kept/<number>`.
@@ -235,6 +285,8 @@ impl<'r> Transaction<'r> {
                 return Ok(());
             }
             Some(_) if !exists(&self.stage, index)? => return Ok(()),
+            // An earlier run got as far as changing places.
+            Some(_) if self.expected.is_none() && self.was_put(index)? => return self.let_go(index),
             Some(_) => {}
         }
         let (parent, name) = split(step.path.as_bytes());
@@ -244,22 +296,85 @@ impl<'r> Transaction<'r> {
             self.give_second_name(index, &folder, name.as_bytes())?;
         }
         let staged = index.to_string();
-        let is_free = self.expected.is_none() || replaces;
-        if is_free {
-            return rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes()).map_err(failed);
+        let old = match &self.expected {
+            Some(expected) => expected[index],
+            None => stat_at(&folder, name).map_err(failed)?.map(|stat| Stamp::of(&stat)),
+        };
+        let keep_time = step.action() == Action::Chmod;
+        self.staged[index] =
+            Some(set_time(&self.stage, staged.as_bytes(), old.as_ref(), keep_time).map_err(failed)?);
+        if replaces || self.expected.is_none() {
+            match change_places(&self.stage, &staged, &folder, name) {
+                Ok(()) => return self.let_go(index),
+                // Moved aside because it cannot have two names, or somebody removed it: nothing is there.
+                Err(Errno::NOENT) => {}
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if replaces => {
+                    return rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes())
+                        .map_err(failed);
+                }
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+                Err(error) => return Err(failed(error)),
+            }
         }
         // Where nothing was, nothing may be overwritten.
-        let flags = RenameFlags::NOREPLACE;
-        match rustix::fs::renameat_with(&self.stage, &staged, &folder, name.as_bytes(), flags) {
-            Err(Errno::EXIST) => Err(TreeError::Raced { path: step.path.clone() }),
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                if stat_at(&folder, name).map_err(failed)?.is_some() {
-                    return Err(TreeError::Raced { path: step.path.clone() });
-                }
-                rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes()).map_err(failed)
-            }
-            result => result.map_err(failed),
+        match rename_to_free(&self.stage, staged.as_bytes(), &folder, name).map_err(failed)? {
+            true => Ok(()),
+            false => Err(TreeError::Raced { path: step.path.clone() }),
         }
+    }
+
+    /// Lets go of what came out of the tree when new content took its place, if that can be had again: it is the
+    /// original, which has a second name, or bytes that the plan knows. Otherwise it is somebody's.
+    fn let_go(&mut self, index: usize) -> Result<(), TreeError> {
+        let step = &self.journal.steps[index];
+        let failed = |error| TreeError::io("write", self.root.at(step.path.as_bytes()), error);
+        let staged = index.to_string();
+        let out = stat_at(&self.stage, &staged).map_err(failed)?;
+        let original = stat_at(&self.undo, &staged).map_err(failed)?;
+        let is_original = out.zip(original).is_some_and(|(out, original)| is_same(&out, &original));
+        if is_original || self.knows_staged(index)? {
+            return unlink_at(&self.stage, &staged).map_err(failed);
+        }
+        if self.expected.is_none() {
+            let number = self.free_number()?;
+            let aside = kept_path(step.path.as_bytes(), number);
+            let (folder, name) = split(aside.as_ref());
+            let folder = self.home.make_folder(folder, &mut Vec::new())?;
+            rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes()).map_err(failed)?;
+            self.kept.push((step.path.clone(), aside));
+            return Ok(());
+        }
+        let (parent, name) = split(step.path.as_bytes());
+        let folder = self.root.make_folder(parent, &mut Vec::new())?;
+        change_places(&self.stage, &staged, &folder, name).map_err(failed)?;
+        Err(TreeError::Raced { path: step.path.clone() })
+    }
+
+    /// Whether what lies in the stage has bytes that the step knows. Only a run that was taken up asks: one that
+    /// has looked at the tree itself knows the file.
+    fn knows_staged(&self, index: usize) -> Result<bool, TreeError> {
+        let step = &self.journal.steps[index];
+        if self.expected.is_some() {
+            return Ok(false);
+        }
+        let found = self.look_at_staged(index)?;
+        Ok(found == step.from || step.to.is_some_and(|to| found == Found::Entry(to)))
+    }
+
+    fn look_at_staged(&self, index: usize) -> Result<Found, TreeError> {
+        // Numbers are paths.
+        let Ok(name) = UpstreamPath::parse(index.to_string()) else { return Ok(Found::Absent) };
+        Ok(look_at(&self.stage, &mut Walker::new(&self.stage), &name, |_, _| None)?.0)
+    }
+
+    /// Whether new content has taken its place: it is not in the stage any more, or what came out is.
+    fn was_put(&self, index: usize) -> Result<bool, TreeError> {
+        let to = self.journal.steps[index].to;
+        Ok(to.is_none_or(|to| to.mode != Mode::Submodule)
+            && match self.look_at_staged(index)? {
+                Found::Absent => true,
+                found => to.is_some_and(|to| found != Found::Entry(to)),
+            })
     }
 
     /// Keeps the original of a path that is about to be replaced, under a second name, so that the path is
@@ -290,24 +405,70 @@ impl<'r> Transaction<'r> {
         if !is_content(step.to) {
             return Ok(());
         }
-        let was_put = !exists(&self.stage, index)?;
+        let was_put = self.was_put(index)?;
         let is_replaced = matches!(step.from, Found::Entry(_)) && !clears(step);
-        if is_replaced && exists(&self.undo, index)? {
-            let (parent, name) = split(step.path.as_bytes());
+        let number = index.to_string();
+        let original = if was_put && exists(&self.stage, index)? {
+            // What came out of the tree last.
+            Some(&self.stage)
+        } else if is_replaced && exists(&self.undo, index)? {
+            Some(&self.undo)
+        } else {
+            None
+        };
+        let (parent, name) = split(step.path.as_bytes());
+        if let Some(place) = original {
             let folder = self.root.make_folder(parent, &mut Vec::new())?;
-            return rustix::fs::renameat(&self.undo, index.to_string(), &folder, name.as_bytes())
-                .map_err(failed);
+            if !was_put {
+                // It has two names, or was moved aside.
+                return rename_to_free(place, number.as_bytes(), &folder, name).map_err(failed).map(drop);
+            }
+            if self.expected.is_none() && step.action() != Action::Chmod {
+                let now = stat_at(&folder, name).map_err(failed)?.map(|stat| Stamp::of(&stat));
+                set_time(place, number.as_bytes(), now.as_ref(), false).map_err(failed)?;
+            }
+            match change_places(place, &number, &folder, name) {
+                Ok(()) => {}
+                Err(Errno::NOENT) => {
+                    return rename_to_free(place, number.as_bytes(), &folder, name).map_err(failed).map(drop);
+                }
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    return rustix::fs::renameat(place, number, &folder, name.as_bytes()).map_err(failed);
+                }
+                Err(error) => return Err(failed(error)),
+            }
+            return self.leave_others(index, place, &folder, name);
         }
         if was_put && !is_replaced {
-            let (found, _) = look_at(self.root, &mut Walker::new(self.root), &step.path, |_, _| None)?;
-            // What somebody put there since is not ours to remove.
-            if found == step.to.map_or(Found::Absent, Found::Entry)
-                && let (Way::Open(folder), name) = self.root.parent(&step.path)?
-            {
-                return unlink_at(folder, name).map_err(failed);
+            let Way::Open(folder) = self.root.folder(parent)? else { return Ok(()) };
+            // Out of the tree first, then looked at: what somebody put there since is not ours to remove.
+            match rustix::fs::renameat(&folder, name.as_bytes(), &self.stage, number.as_str()) {
+                Ok(()) => {}
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => return Ok(()),
+                Err(error) => return Err(failed(error)),
+            }
+            if self.look_at_staged(index)? != step.to.map_or(Found::Absent, Found::Entry) {
+                rename_to_free(&self.stage, number.as_bytes(), &folder, name).map_err(failed)?;
             }
         }
         Ok(())
+    }
+
+    /// After an original went back: if it was not our content that came out, that is somebody's, and stays.
+    fn leave_others(
+        &self,
+        index: usize,
+        place: &Root,
+        folder: &OwnedFd,
+        name: &bstr::BStr,
+    ) -> Result<(), TreeError> {
+        let step = &self.journal.steps[index];
+        let failed = |error| TreeError::io("restore", self.root.at(step.path.as_bytes()), error);
+        let number = index.to_string();
+        let Ok(out) = UpstreamPath::parse(&number) else { return Ok(()) };
+        let (found, _) = look_at(place, &mut Walker::new(place), &out, |_, _| None)?;
+        let is_ours = step.to.is_some_and(|to| found == Found::Entry(to)) || found == step.from;
+        if is_ours { Ok(()) } else { change_places(place, &number, folder, name).map_err(failed) }
     }
 
     /// Renames what was moved aside back into its place.
@@ -320,7 +481,17 @@ impl<'r> Transaction<'r> {
         let (aside, aside_name) = self.aside(index)?;
         let (parent, name) = split(step.path.as_bytes());
         let folder = self.root.make_folder(parent, &mut Vec::new())?;
-        rustix::fs::renameat(&aside, aside_name.as_bytes(), &folder, name.as_bytes()).map_err(failed)
+        if self.expected.is_none() && matches!(step.from, Found::Entry(_)) {
+            let stat = stat_at(&aside, &aside_name).map_err(failed)?;
+            let old = stat.map(|stat| Stamp::of(&stat));
+            set_time(&aside, &aside_name, old.as_ref(), false).map_err(failed)?;
+        }
+        // An empty folder is nobody's. Anything else that came meanwhile stays, and so does what was moved aside.
+        match rustix::fs::unlinkat(&folder, name.as_bytes(), AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        rename_to_free(&aside, aside_name.as_bytes(), &folder, name).map_err(failed).map(drop)
     }
 
     /// Where the original of a path goes.
@@ -369,13 +540,35 @@ pub(super) fn discard(home: &Root) -> Result<(), TreeError> {
     home.remove_all(UNDO)
 }
 
-/// Removes the folders in `kept` that a run made, after all that was in them has been brought back.
+/// Whether there is anything to discard.
+pub(super) fn has_leftovers(home: &Root) -> Result<bool, TreeError> {
+    let is_there = |name| stat_at(home, name).map_err(|error| TreeError::io("look at", home.at(name), error));
+    Ok(is_there(STAGE)?.is_some() || is_there(UNDO)?.is_some())
+}
+
+/// Moves all originals that a run had moved aside into `kept`, when its journal cannot tell where they belong.
+/// `None` if there are none.
+pub(super) fn keep_all(home: &Root) -> Result<Option<BString>, TreeError> {
+    let Some(undo) = home.inside(UNDO)? else { return Ok(None) };
+    if undo.names()?.is_empty() {
+        return Ok(None);
+    }
+    let aside = kept_path(UNDO.into(), next_kept(home)?);
+    let folder = home.make_folder(split(aside.as_ref()).0, &mut Vec::new())?;
+    rustix::fs::renameat(home, UNDO, &folder, UNDO)
+        .map_err(|error| TreeError::io("move", undo.path(), error))?;
+    Ok(Some(aside))
+}
+
+/// Removes the folders in `kept` that a run made, as far as all that was in them has been brought back.
 pub(super) fn discard_kept(home: &Root, journal: &Journal) -> Result<(), TreeError> {
-    let Some(kept) = home.inside(KEPT)? else { return Ok(()) };
     for (index, _) in journal.steps.iter().enumerate().filter(|(_, step)| step.keep) {
         let path = journal.kept_path(index);
-        let number = path.split_str("/").nth(1).unwrap_or_default();
-        kept.remove_all(number)?;
+        let mut folder = split(path.as_ref()).0;
+        while !folder.is_empty() {
+            remove_if_empty(home, folder)?;
+            folder = split(folder).0;
+        }
     }
     Ok(())
 }
@@ -385,6 +578,31 @@ pub(super) fn next_kept(home: &Root) -> Result<u32, TreeError> {
     let Some(kept) = home.inside(KEPT)? else { return Ok(1) };
     let numbers = kept.names()?.into_iter().filter_map(|name| name.to_str().ok()?.parse::<u32>().ok());
     Ok(numbers.max().unwrap_or(0).saturating_add(1))
+}
+
+/// Two paths change places in one step; `NOENT` if nothing is at the second.
+fn change_places(from: &Root, staged: &str, folder: &OwnedFd, name: &bstr::BStr) -> Result<(), Errno> {
+    rustix::fs::renameat_with(from, staged, folder, name.as_bytes(), RenameFlags::EXCHANGE)
+}
+
+/// Renames to a place where nothing is; `false` if something is there.
+fn rename_to_free(from: impl AsFd, old: &[u8], folder: &OwnedFd, name: &bstr::BStr) -> Result<bool, Errno> {
+    match rustix::fs::renameat_with(&from, old, folder, name.as_bytes(), RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        // Not on this file system: then with a gap between the look and the rename.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            if stat_at(folder, name)?.is_some() {
+                return Ok(false);
+            }
+            rustix::fs::renameat(&from, old, folder, name.as_bytes()).map(|()| true)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_same(a: &rustix::fs::Stat, b: &rustix::fs::Stat) -> bool {
+    (a.st_ino, a.st_dev) == (b.st_ino, b.st_dev)
 }
 
 fn is_content(entry: Option<Entry>) -> bool {
@@ -408,15 +626,15 @@ fn remove_if_empty(root: &Root, path: &bstr::BStr) -> Result<(), TreeError> {
 
 /// Gives new content its time: now, by the precise clock (the file system's own may lag behind that of a
 /// build output that was just written), and later than what was there, so that every build tool sees it.
-fn set_time(stage: &Root, name: &str, old: Option<&Stamp>, keep: bool) -> Result<Stamp, Errno> {
+fn set_time(folder: impl AsFd + Copy, name: &[u8], old: Option<&Stamp>, keep: bool) -> Result<Stamp, Errno> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let old = old.map(|old| old.mtime);
     let set = |time: i64| {
         let time = timespec(time);
         let times = Timestamps { last_access: time, last_modification: time };
-        rustix::fs::utimensat(stage, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-        stat_at(stage, name)?.map(|stat| Stamp::of(&stat)).ok_or(Errno::NOENT)
+        rustix::fs::utimensat(folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        stat_at(folder, name)?.map(|stat| Stamp::of(&stat)).ok_or(Errno::NOENT)
     };
     if let (true, Some(old)) = (keep, old) {
         return set(old);

@@ -3,8 +3,6 @@
 //! A binary part is one or two blocks, forward and reverse. A block is `literal N` or `delta N`, lines of a length
 //! letter and base-85 text, and an empty line. The text is a zlib stream that inflates to N bytes.
 
-use zlib_rs::{DeflateConfig, InflateConfig, ReturnCode, compress_bound, compress_slice, decompress_slice};
-
 use super::error::{ParseError, ParseErrorWhy};
 use super::parse::Cursor;
 
@@ -40,7 +38,12 @@ impl BinaryData {
 const ALPHABET: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
+/// How hard to deflate, as git does by default.
+#[cfg(feature = "git")]
+const LEVEL: u8 = 6;
+
 /// Bytes on a full line.
+#[cfg(feature = "git")]
 const LINE: usize = 52;
 
 /// The value of each character, 255 for those that are none.
@@ -119,17 +122,15 @@ fn inflate(deflated: &[u8], size: usize) -> Option<Vec<u8>> {
     if size > deflated.len().saturating_mul(1040) {
         return None;
     }
-    let mut bytes = vec![0; size];
-    let (inflated, code) = decompress_slice(&mut bytes, deflated, InflateConfig::default());
-    let whole = inflated.len() == size && code == ReturnCode::Ok;
-    whole.then_some(bytes)
+    let bytes = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(deflated, size).ok()?;
+    (bytes.len() == size).then_some(bytes)
 }
 
 /// Writes a `literal` block, with the empty line at its end.
+#[cfg(feature = "git")]
 pub(super) fn render_literal(bytes: &[u8], patch: &mut Vec<u8>) {
     patch.extend(format!("literal {}\n", bytes.len()).bytes());
-    let mut buffer = vec![0; compress_bound(bytes.len()).max(64)];
-    let (deflated, _) = compress_slice(&mut buffer, bytes, DeflateConfig::default());
+    let deflated = miniz_oxide::deflate::compress_to_vec_zlib(bytes, LEVEL);
     for line in deflated.chunks(LINE) {
         let length = line.len() as u8;
         patch.push(if length <= 26 { b'A' + length - 1 } else { b'a' + length - 27 });

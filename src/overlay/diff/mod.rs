@@ -35,10 +35,12 @@ mod error;
 mod header;
 mod hunk;
 mod image;
+#[cfg(feature = "git")]
 mod marked;
 mod name;
 mod parse;
 mod reject;
+#[cfg(feature = "git")]
 mod render;
 
 use std::collections::BTreeSet;
@@ -51,9 +53,12 @@ pub use apply::{Applied, ModeNote, Offset, apply};
 pub use binary::BinaryData;
 pub use error::{ParseError, ParseErrorWhy};
 pub use hunk::{Hunk, HunkLine, LineKind, Span};
+#[cfg(feature = "git")]
 pub use marked::{Lines, Mark, Marked, What, mark};
+pub(crate) use name::{quote, unquote};
 pub use parse::parse;
 pub use reject::{Anchor, Hint, Near, RejectWhy, Rejection};
+#[cfg(feature = "git")]
 pub use render::render;
 
 /// A parsed patch: the parts for each file, in the order of the text.

@@ -121,7 +121,7 @@ pub(super) fn name_of_git_line(line: &[u8], strip: usize) -> Option<Name> {
 }
 
 /// Reads a name in double quotes as git and C write it; gives what follows it too.
-pub(super) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+pub(crate) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut name = Vec::new();
     loop {
@@ -160,7 +160,7 @@ pub(super) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
 }
 
 /// Writes a name as git does with its default settings: in quotes if any byte needs it.
-pub(super) fn quote(name: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn quote(name: &[u8]) -> Cow<'_, [u8]> {
     let plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     if name.iter().all(plain) {
         return Cow::Borrowed(name);

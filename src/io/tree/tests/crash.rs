@@ -12,17 +12,29 @@ const TREE: &str = "OVERLAID_TEST_CRASH_TREE";
 const SCENARIO: &str = "OVERLAID_TEST_CRASH_SCENARIO";
 const FAILED: i32 = 40;
 
-const CALLS: [&str; 9] = [
-    "renameat,renameat2,rename",
-    "linkat,link",
-    "unlinkat,unlink,rmdir",
-    "mkdirat,mkdir",
-    "symlinkat,symlink",
+/// One by one: `strace` counts the calls of each kind for themselves.
+const CALLS: [&str; 11] = [
+    "renameat",
+    "renameat2",
+    "linkat",
+    "unlinkat",
+    "mkdirat",
+    "symlinkat",
     "openat",
+    "openat2",
     "write",
     "utimensat",
-    "fsync,fdatasync",
+    "fsync",
 ];
+
+/// Every how many points one is tried; `OVERLAID_TEST_CRASH=all` (or a number) for more.
+fn stride() -> usize {
+    match std::env::var("OVERLAID_TEST_CRASH") {
+        Ok(all) if all == "all" => 1,
+        Ok(number) => number.parse().unwrap(),
+        Err(_) => 8,
+    }
+}
 
 /// What a run starts from, if not from nothing, and where it goes.
 fn scenario(name: &str) -> (Option<Goal>, Goal) {
@@ -81,9 +93,16 @@ fn run_child(dir: &Path, name: &str, inject: &[&str]) -> Option<i32> {
     status.code()
 }
 
+#[allow(clippy::disallowed_macros, reason = "tests say what they skip")]
 fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-qqq", "-o", "/dev/null", "true"]).status();
-    traced.is_ok_and(|status| status.success())
+    if traced.is_ok_and(|status| status.success()) {
+        return true;
+    }
+    let required = std::env::var("OVERLAID_TEST_ORACLES").is_ok_and(|value| value == "require");
+    assert!(!required, "strace is missing or may not trace, and OVERLAID_TEST_ORACLES=require");
+    eprintln!("skipped: strace is missing or may not trace, so no run is killed");
+    false
 }
 
 /// The tree before the run, with what people did to it.
@@ -169,7 +188,8 @@ fn break_every_call_from(
     let before = if master.exists() { texts(&master) } else { BTreeMap::new() };
     let mut broken = 0;
     for calls in CALLS {
-        for number in 1.. {
+        let start = 1 + (name.len() + calls.len() + how.len()) % stride();
+        for number in (start..).step_by(stride()) {
             let dir = folder.path().join("run").join("tree");
             let _ = std::fs::remove_dir_all(dir.parent().unwrap());
             std::fs::create_dir(dir.parent().unwrap()).unwrap();
@@ -199,7 +219,7 @@ fn a_run_that_is_killed_is_finished_by_the_next() {
         let broken = break_every_call(name, "signal=KILL:when=#", |_, code, _, context| {
             assert_eq!(code, None, "{context}");
         });
-        assert!(broken > 40, "{name}: only {broken} points");
+        assert!(broken >= 40 / stride(), "{name}: only {broken} points");
     }
 }
 
@@ -249,12 +269,12 @@ fn a_run_that_finishes_another_can_be_killed_too() {
         |master| {
             prepare(master, "force");
             // In the middle: some paths are moved aside, some are not.
-            let killed = run_child(master, "force", &["renameat,renameat2,rename:signal=KILL:when=5"]);
+            let killed = run_child(master, "force", &["renameat:signal=KILL:when=5"]);
             assert_eq!(killed, None);
             assert!(master.join(".overlaid/journal").exists());
         },
     );
-    assert!(broken > 40, "only {broken} points");
+    assert!(broken >= 40 / stride(), "only {broken} points");
 }
 
 #[test]
@@ -264,11 +284,15 @@ fn a_run_that_is_killed_while_it_is_taken_back_is_taken_back_by_the_next() {
     }
     let mut taken_back = 0;
     for name in ["flip", "move", "force"] {
-        for fails in ["mkdirat,mkdir:error=EIO:when=4+", "linkat,link:error=EIO:when=1+"] {
+        let (fails, kills) = (
+            ["mkdirat:error=EIO:when=4+", "linkat:error=EIO:when=1+"],
+            ["renameat", "renameat2", "unlinkat"],
+        );
+        for (fails, call) in fails.into_iter().flat_map(|fails| kills.map(|call| (fails, call))) {
             for number in 1..20 {
                 let (_folder, dir) = fast_place();
                 prepare(&dir, name);
-                let killed = format!("renameat,renameat2,rename:signal=KILL:when={number}");
+                let killed = format!("{call}:signal=KILL:when={number}");
                 let code = run_child(&dir, name, &[fails, &killed]);
                 taken_back += usize::from(dir.join(".overlaid/journal.undo").exists());
                 assert_recovers(&dir, name, &format!("{name}: {fails}, {killed}"));

@@ -247,13 +247,13 @@ fn a_dry_run_says_what_would_happen_and_writes_nothing() {
 fn a_failure_of_the_upstream_leaves_nothing_behind() {
     let (folder, dir) = place();
     let mut broken = goal(PIN, &[]);
-    broken.upstream.0.remove(&BlobId::of(b"h"));
+    broken.upstream.blobs.remove(&BlobId::of(b"h"));
     let error = broken.bring_with(&dir, Options::default()).0.unwrap_err();
     assert!(error.to_string().starts_with("no content for `lib/deep/er/file.h`: blob "), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 
     let damaged: Arc<[u8]> = Arc::from(*b"other bytes");
-    broken.upstream.0.insert(BlobId::of(b"h"), damaged);
+    broken.upstream.blobs.insert(BlobId::of(b"h"), damaged);
     let error = broken.bring_with(&dir, Options::default()).0.unwrap_err();
     assert!(
         error.to_string().starts_with("the upstream store is damaged: for `lib/deep/er/file.h`"),
@@ -267,23 +267,6 @@ fn a_failure_of_the_upstream_leaves_nothing_behind() {
     assert!(broken.bring_with(&dir, Options::default()).0.is_err());
     assert_eq!(texts(&dir), before);
     assert!(matches!(goal(&PIN[..2], &[]).bring(&dir), Outcome::Unchanged(_)));
-}
-
-#[test]
-fn a_damaged_state_stops_everything() {
-    let (_folder, dir) = place();
-    overlaid().bring(&dir);
-    let state = dir.join(".overlaid/state");
-    let bytes = std::fs::read(&state).unwrap();
-    for at in [0, 30, bytes.len() / 2, bytes.len() - 1] {
-        let mut damaged = bytes.clone();
-        damaged[at] ^= 1;
-        std::fs::write(&state, damaged).unwrap();
-        let error = overlaid().bring_with(&dir, Options::default()).0.unwrap_err();
-        assert!(matches!(error, TreeError::State { .. }), "{error}");
-    }
-    std::fs::write(&state, &bytes[..bytes.len() - 5]).unwrap();
-    assert!(overlaid().bring_with(&dir, Options::default()).0.is_err());
 }
 
 #[test]

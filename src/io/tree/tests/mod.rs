@@ -2,6 +2,7 @@
 
 mod adopted;
 mod crash;
+mod damaged;
 mod hostile;
 mod made;
 mod random;
@@ -16,9 +17,12 @@ use crate::id::{BlobId, CommitId, Name};
 use crate::tree::{Content, Entry, Listing, Mode};
 use crate::upstream::{Commit, Touch, UpstreamError};
 
-/// Blobs by id; nothing else.
+/// Blobs by id and listings by commit; nothing else.
 #[derive(Default, Clone)]
-struct Memory(BTreeMap<BlobId, Arc<[u8]>>);
+struct Memory {
+    blobs: BTreeMap<BlobId, Arc<[u8]>>,
+    listings: BTreeMap<CommitId, Listing>,
+}
 
 impl Upstream for Memory {
     fn entry(&self, _: CommitId, _: &UpstreamPath) -> Result<Option<Entry>, UpstreamError> {
@@ -26,10 +30,10 @@ impl Upstream for Memory {
     }
     fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
         let missing = || UpstreamError::Missing { what: "blob", id: id.to_string(), shallow: false };
-        self.0.get(&id).cloned().ok_or_else(missing)
+        self.blobs.get(&id).cloned().ok_or_else(missing)
     }
-    fn listing(&self, _: CommitId) -> Result<Listing, UpstreamError> {
-        Err(nothing())
+    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
+        self.listings.get(&commit).cloned().ok_or_else(nothing)
     }
     fn commit(&self, _: CommitId) -> Result<Commit, UpstreamError> {
         Err(nothing())
@@ -82,7 +86,7 @@ fn goal(listing: &[(&str, &str)], changes: &[(&str, &str)]) -> Goal {
     for (at, text) in listing {
         let (mode, bytes) = content(text);
         let id = BlobId::of(bytes);
-        upstream.0.insert(id, Arc::from(bytes));
+        upstream.blobs.insert(id, Arc::from(bytes));
         entries.insert(path(at), Entry { mode, id });
     }
     let commit = CommitId::from_bytes(*BlobId::of(format!("{listing:?}").as_bytes()).as_bytes());
@@ -133,7 +137,7 @@ fn wanted_texts(wanted: &Wanted, upstream: &Memory) -> Vec<(String, String)> {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     for (at, entry) in &wanted.listing {
         if entry.mode != Mode::Submodule {
-            all.insert(at.as_bytes().to_string(), text_of(entry.mode, &upstream.0[&entry.id]));
+            all.insert(at.as_bytes().to_string(), text_of(entry.mode, &upstream.blobs[&entry.id]));
         }
     }
     for (at, change) in &wanted.changes {

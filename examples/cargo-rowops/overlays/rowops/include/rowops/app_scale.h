@@ -1,0 +1,8 @@
+// What the program multiplies logarithms by.
+#pragma once
+
+namespace rowops {
+
+constexpr float app_scale = 1.0f;
+
+}  // namespace rowops

@@ -1,0 +1,103 @@
+//! What went wrong, in lines that read well behind the words that cargo puts before each.
+
+use std::path::Path;
+
+use crate::diagnostic::Diagnostic;
+use crate::escape::for_terminal;
+use crate::io::locked::LockedError;
+use crate::io::workspace::LoadError;
+use crate::overlay::Unwanted;
+use crate::plan::{Refusal, Wanted};
+
+/// Why a tree is not what the manifest says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    lines: Vec<String>,
+}
+
+impl Failure {
+    pub(super) fn new(line: impl Into<String>) -> Self {
+        Self { lines: vec![line.into()] }
+    }
+
+    pub(super) fn hint(mut self, hint: impl AsRef<str>) -> Self {
+        self.lines.extend(hint.as_ref().lines().map(|line| format!("hint: {}", line.trim())));
+        self
+    }
+
+    /// A line for each thing that is wrong, and one for what to do.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(String::as_str)
+    }
+
+    /// `manifests/mlx.toml:12:8: what is wrong`.
+    pub(super) fn of_diagnostics(diagnostics: &[Diagnostic]) -> Self {
+        let lines = diagnostics.iter().map(Diagnostic::brief);
+        let lines = lines.flat_map(|brief| brief.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+        Self { lines }
+    }
+
+    pub(super) fn of_refusals(refusals: &[Refusal], wanted: &Wanted, dir: &Path) -> Self {
+        let line = |refusal: &Refusal| {
+            let by = match wanted.owners_of(&refusal.path) {
+                owners if owners.is_empty() => String::new(),
+                owners => format!(" (overlay {owners} writes there)"),
+            };
+            let path = dir.join(refusal.path.to_os_path());
+            format!("{}: {}{by}", for_terminal(path.display().to_string()), refusal.difference)
+        };
+        let lines = refusals.iter().map(line).collect();
+        Self { lines }.hint(
+            "make an overlay of the edit or undo it; `overlaid apply --force` overwrites it and keeps a copy",
+        )
+    }
+
+    pub(super) fn of_unwanted(unwanted: &Unwanted) -> Self {
+        let failure = match unwanted {
+            Unwanted::Refused(refusals) => {
+                Self { lines: refusals.iter().map(|refusal| for_terminal(refusal.to_string())).collect() }
+            }
+            other => Self::new(for_terminal(other.to_string())),
+        };
+        match unwanted.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+
+    pub(super) fn of_locked(error: LockedError, dir: &Path) -> Self {
+        let hint = match &error {
+            LockedError::NoTree { .. } => Some(format!(
+                "fill it with the pin's sources (git submodule update --init, a tarball), or `overlaid apply`: {}",
+                dir.display()
+            )),
+            other => other.hint(),
+        };
+        let failure = match error {
+            LockedError::Load(error) => return error.into(),
+            LockedError::Unwanted(unwanted) => return Self::of_unwanted(&unwanted),
+            other => Self::new(for_terminal(other.to_string())),
+        };
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Io { path, error } => Self::new(format!("cannot read `{}`: {error}", path.display())),
+            LoadError::Manifest(diagnostics) => Self::of_diagnostics(&diagnostics),
+        }
+    }
+}

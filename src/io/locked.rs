@@ -1,0 +1,487 @@
+//! Apply and restore from a lock file: no git objects, no network, no git program.
+//!
+//! Reads the lock that lies beside a manifest, the contents that were vendored with it, and the tree that somebody
+//! else filled. Before upstream's bytes are replaced in such a tree, they are kept there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::tree::{self, Event, Options, Origin, Originals, Outcome, TreeError};
+use super::workspace::{LoadError, Workspace};
+use crate::diagnostic::Diagnostic;
+use crate::escape::for_terminal;
+use crate::id::{BlobId, Name, UpstreamPath};
+use crate::lock::{self, Contents, Lock, LockedUpstream, Stale};
+use crate::overlay::{self, Resolution, Unwanted};
+use crate::plan::Wanted;
+use crate::tree::{Content, Entry};
+use crate::upstream::Upstream;
+
+/// The lock of a manifest: `manifests/mlx.lock` beside `manifests/mlx.toml`.
+#[must_use]
+pub fn lock_file(manifest: &Path) -> PathBuf {
+    manifest.with_extension("lock")
+}
+
+/// The folder of vendored contents: `manifests/mlx.vendored` beside `manifests/mlx.toml`.
+#[must_use]
+pub fn vendored_folder(manifest: &Path) -> PathBuf {
+    manifest.with_extension("vendored")
+}
+
+/// Reads the lock of a manifest, which is given relative to `root`; `None` if there is none.
+///
+/// # Errors
+/// If it cannot be read, or something in it is wrong.
+pub fn load(root: &Path, manifest: &Path) -> Result<Option<Lock>, LoadError> {
+    match load_text(root, manifest)? {
+        Some(text) => lock::parse(&lock_file(manifest), &text).map(Some).map_err(LoadError::Manifest),
+        None => Ok(None),
+    }
+}
+
+/// The text of the lock of a manifest; `None` if there is none.
+///
+/// # Errors
+/// If it cannot be read, is too long or no text.
+pub fn load_text(root: &Path, manifest: &Path) -> Result<Option<String>, LoadError> {
+    let file = lock_file(manifest);
+    let path = root.join(&file);
+    let io = |error| LoadError::Io { path: path.clone(), error };
+    let bad = |message: String| {
+        let hint = "write it anew: overlaid lock";
+        LoadError::Manifest(vec![Diagnostic::error("bad-lock", message).hint(hint)])
+    };
+    let size = match std::fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Ok(_) => return Err(bad(format!("`{}` is no file", file.display()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(error)),
+    };
+    if size > lock::MAX_BYTES as u64 {
+        let most = lock::MAX_BYTES;
+        return Err(bad(format!("`{}` has {size} bytes; a lock has at most {most}", file.display())));
+    }
+    let bytes = std::fs::read(&path).map_err(io)?;
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        bad(format!("`{}` line {line}: the lock is not UTF-8", file.display()))
+    })
+}
+
+/// Why a tree cannot be brought up from a lock alone.
+#[derive(Debug)]
+pub enum LockedError {
+    /// There is no lock.
+    NoLock {
+        /// Where it would be.
+        file: PathBuf,
+    },
+    /// The lock, a file of ours or a vendored content cannot be read, or is wrong.
+    Load(LoadError),
+    /// The lock is about another pin.
+    Stale {
+        /// The lock.
+        file: PathBuf,
+        /// How the manifest moved on.
+        why: Vec<Stale>,
+    },
+    /// A whole tree is asked for, and a lock has no contents.
+    NoContents,
+    /// There is no tree.
+    NoTree {
+        /// Where it should be.
+        dir: PathBuf,
+    },
+    /// The tree was made from git objects as a whole, and changes of it need them.
+    Made {
+        /// The tree.
+        dir: PathBuf,
+    },
+    /// An overlay that went away had written a path, and what upstream has there is not known.
+    Orphan {
+        /// The path.
+        path: UpstreamPath,
+    },
+    /// The lock does not have what is needed, or the overlays do not fit.
+    Unwanted(Unwanted),
+    /// The tree cannot be read or written.
+    Tree(TreeError),
+}
+
+impl LockedError {
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            LockedError::NoLock { .. } | LockedError::Stale { .. } => {
+                "write it where the upstream can be read: overlaid lock".to_owned()
+            }
+            LockedError::NoTree { .. } => {
+                "fill the folder with the pin's sources first, or run this where the upstream can be read"
+                    .to_owned()
+            }
+            LockedError::NoContents => {
+                "fill a folder with the pin's sources by other means and name it: apply --tree DIR".to_owned()
+            }
+            LockedError::Made { .. } => {
+                "run it where the upstream can be read, or fill another folder and name it with --tree"
+                    .to_owned()
+            }
+            LockedError::Orphan { .. } => {
+                "fill the folder with the pin's sources again, or run this where the upstream can be read"
+                    .to_owned()
+            }
+            LockedError::Unwanted(unwanted) => return unwanted.hint(),
+            LockedError::Load(_) | LockedError::Tree(_) => return None,
+        })
+    }
+}
+
+impl fmt::Display for LockedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LockedError::NoLock { file } => write!(f, "there is no lock file `{}`", file.display()),
+            LockedError::Load(LoadError::Io { path, error }) => {
+                write!(f, "cannot read `{}`: {error}", path.display())
+            }
+            LockedError::Load(LoadError::Manifest(diagnostics)) => {
+                let all: Vec<String> = diagnostics.iter().map(|one| one.render(false, 100)).collect();
+                f.write_str(&all.join("\n"))
+            }
+            LockedError::Stale { file, why } => {
+                let why: Vec<String> = why.iter().map(ToString::to_string).collect();
+                write!(f, "the lock file `{}` is stale: {}", file.display(), why.join("; "))
+            }
+            LockedError::NoContents => {
+                f.write_str("it has ids and no contents, so it cannot make a whole tree")
+            }
+            LockedError::NoTree { dir } => write!(f, "there is no tree at `{}`", dir.display()),
+            LockedError::Made { dir } => {
+                write!(f, "the tree `{}` was made from git objects, and a lock has none", dir.display())
+            }
+            LockedError::Orphan { path } => write!(
+                f,
+                "{} was written by an overlay that is gone, and the lock does not know what upstream has there",
+                for_terminal(path.as_bytes())
+            ),
+            LockedError::Unwanted(unwanted) => unwanted.fmt(f),
+            LockedError::Tree(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LockedError {}
+
+impl From<TreeError> for LockedError {
+    fn from(error: TreeError) -> Self {
+        LockedError::Tree(error)
+    }
+}
+
+impl From<LoadError> for LockedError {
+    fn from(error: LoadError) -> Self {
+        LockedError::Load(error)
+    }
+}
+
+impl From<Unwanted> for LockedError {
+    fn from(unwanted: Unwanted) -> Self {
+        LockedError::Unwanted(unwanted)
+    }
+}
+
+/// A tree that somebody else filled, and a lock that knows the pin.
+#[derive(Debug)]
+pub struct Locked {
+    lock: Lock,
+    contents: TreeContents,
+    /// What the pin has at paths that the lock does not name any more.
+    known: BTreeMap<UpstreamPath, Entry>,
+    /// How the manifest moved on since the lock was written, as far as an apply can go on.
+    pub stale: Vec<Stale>,
+}
+
+impl Locked {
+    /// Reads the lock of a manifest for a tree that somebody else filled.
+    ///
+    /// # Errors
+    /// If there is no lock or no tree, the lock is of another pin, or what an earlier run left in the tree cannot
+    /// be judged by it.
+    pub fn open(workspace: &Workspace, dir: &Path) -> Result<Self, LockedError> {
+        let manifest = &workspace.manifest;
+        let file = lock_file(&manifest.file);
+        let Some(lock) = load(&workspace.root, &manifest.file)? else {
+            return Err(LockedError::NoLock { file });
+        };
+        let stale = lock::stale(&lock, manifest, &workspace.overlays);
+        if stale.iter().any(Stale::is_of_another_pin) {
+            return Err(LockedError::Stale { file, why: stale });
+        }
+        if !dir.is_dir() {
+            return Err(LockedError::NoTree { dir: dir.to_owned() });
+        }
+        let vendored = lock.vendored.clone();
+        let folder = vendored_folder(&manifest.file);
+        let originals = Originals::open(dir)?;
+        let contents = TreeContents { root: workspace.root.clone(), folder, vendored, originals };
+        let mut locked = Self { lock, contents, known: BTreeMap::new(), stale };
+        locked.judge_orphans()?;
+        Ok(locked)
+    }
+
+    /// Paths that an earlier run wrote and that the lock does not name: overlays that are gone.
+    fn judge_orphans(&mut self) -> Result<(), LockedError> {
+        let originals = &self.contents.originals;
+        let Some(recorded) = originals.recorded()? else { return Ok(()) };
+        if recorded.origin == Origin::Made {
+            return Err(LockedError::Made { dir: originals.dir().to_owned() });
+        }
+        let index = self.index()?;
+        for (path, written) in recorded.entries {
+            if self.lock.paths.contains_key(&path) {
+                continue;
+            }
+            if let Some(entry) = index.get(&path) {
+                self.known.extend(entry.map(|entry| (path, entry)));
+                continue;
+            }
+            // Somebody has put something else there since: that is not ours any more, and stays.
+            let found = originals.in_tree(&path)?.as_ref().map(Content::entry);
+            if found == written {
+                return Err(LockedError::Orphan { path });
+            }
+            self.known.extend(found.map(|entry| (path, entry)));
+        }
+        Ok(())
+    }
+
+    /// What the pin has at paths that were overlaid at some time.
+    fn index(&self) -> Result<BTreeMap<UpstreamPath, Option<Entry>>, LockedError> {
+        let originals = &self.contents.originals;
+        let Some(text) = originals.index()? else { return Ok(BTreeMap::new()) };
+        let text = String::from_utf8_lossy(&text);
+        // One that is damaged, or of another pin, tells nothing.
+        let index =
+            lock::parse(&originals.index_file(), &text).ok().filter(|index| index.pin == self.lock.pin);
+        let paths = index.map(|index| index.paths).unwrap_or_default();
+        Ok(paths.into_iter().map(|(path, locked)| (path, locked.pin)).collect())
+    }
+
+    /// The lock.
+    #[must_use]
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// The upstream as far as the lock and the tree know it.
+    #[must_use]
+    pub fn upstream(&self) -> LockedUpstream<'_> {
+        LockedUpstream::new(&self.lock, &self.contents).knowing(self.known.clone())
+    }
+
+    /// What the manifest asks for under these features.
+    ///
+    /// # Errors
+    /// If the lock does not have what is needed, or the overlays do not fit.
+    pub fn wanted(
+        &self,
+        workspace: &Workspace,
+        features: &BTreeSet<Name>,
+    ) -> Result<(Wanted, Resolution), LockedError> {
+        Ok(overlay::wanted(&workspace.manifest, &workspace.overlays, features, &self.upstream())?)
+    }
+
+    /// The pin without overlays, as far as an earlier run changed it.
+    ///
+    /// # Errors
+    /// If upstream's bytes of a path are not there any more.
+    pub fn pristine(&self, workspace: &Workspace) -> Result<Wanted, LockedError> {
+        let upstream = self.upstream();
+        let pin = self.lock.pin;
+        let unwanted = |error| LockedError::Unwanted(Unwanted::Upstream(error));
+        let listing = upstream.listing(pin).map_err(unwanted)?;
+        if let Some(recorded) = self.contents.originals.recorded()? {
+            for path in recorded.entries.keys() {
+                let Some(entry) = listing.get(path) else { continue };
+                let found = self.contents.originals.in_tree(path)?;
+                if found.is_none_or(|found| found.entry().id != entry.id) {
+                    upstream.blob(entry.id).map_err(unwanted)?;
+                }
+            }
+        }
+        let fingerprint = overlay::fingerprint(pin, &BTreeSet::new(), &BTreeMap::new());
+        Ok(Wanted::pristine(workspace.manifest.upstream.name.value.clone(), pin, listing, fingerprint))
+    }
+
+    /// Makes the tree what is wanted. The pin's bytes of overlaid paths are kept in it first.
+    ///
+    /// # Errors
+    /// If the tree cannot be read or written; it is as it was then.
+    pub fn bring(
+        &self,
+        wanted: &Wanted,
+        options: &Options,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, LockedError> {
+        if !options.dry_run && !wanted.changes.is_empty() {
+            self.keep_originals(wanted)?;
+        }
+        let options = Options { adopt: true, ..*options };
+        let outcome =
+            tree::bring_to(self.contents.originals.dir(), wanted, &self.upstream(), &options, events)?;
+        if !options.dry_run && matches!(outcome, Outcome::Changed(_)) {
+            let pinned = self.lock.paths.values().filter_map(|path| path.pin).map(|entry| entry.id);
+            self.contents.originals.keep_only(&pinned.collect())?;
+        }
+        Ok(outcome)
+    }
+
+    /// Applies the overlays that are on under these features: [`Locked::wanted`], then [`Locked::bring`].
+    ///
+    /// # Errors
+    /// If one of them fails.
+    pub fn apply(
+        &self,
+        workspace: &Workspace,
+        features: &BTreeSet<Name>,
+        options: &Options,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<(Wanted, Outcome), LockedError> {
+        let (wanted, _) = self.wanted(workspace, features)?;
+        let outcome = self.bring(&wanted, options, events)?;
+        Ok((wanted, outcome))
+    }
+
+    /// Keeps what the tree has of the pin's bytes at paths that overlays change.
+    fn keep_originals(&self, wanted: &Wanted) -> Result<(), LockedError> {
+        let originals = &self.contents.originals;
+        let mut contents: BTreeMap<BlobId, Arc<[u8]>> = BTreeMap::new();
+        for path in wanted.changes.keys() {
+            let Some(pin) = self.lock.paths.get(path).and_then(|locked| locked.pin) else { continue };
+            if originals.has_kept(pin.id)? {
+                continue;
+            }
+            // One that is not at the pin's bytes is refused later, or was overlaid before.
+            if let Some(found) = originals.in_tree(path)?.filter(|found| found.entry().id == pin.id) {
+                contents.insert(pin.id, found.bytes);
+            }
+        }
+        let mut index = Lock {
+            submodules: BTreeMap::new(),
+            fingerprints: BTreeMap::new(),
+            overlays: Vec::new(),
+            merges: BTreeMap::new(),
+            vendored: BTreeMap::new(),
+            ..self.lock.clone()
+        };
+        for (path, pin) in self.index()? {
+            index.paths.entry(path).or_insert(lock::LockedPath { pin, gives: BTreeSet::new() });
+        }
+        for locked in index.paths.values_mut() {
+            locked.gives.clear();
+        }
+        let index = lock::render(&index);
+        if contents.is_empty() && originals.index()?.is_some_and(|there| there == index.as_bytes()) {
+            return Ok(());
+        }
+        match originals.keep(contents.iter().map(|(id, bytes)| (*id, &bytes[..])), index.as_bytes()) {
+            // Nothing is to be replaced, so nothing is lost if a tree that cannot be written has no index.
+            Err(TreeError::Io { error, .. })
+                if contents.is_empty()
+                    && matches!(
+                        error.kind(),
+                        std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied
+                    ) =>
+            {
+                Ok(())
+            }
+            kept => Ok(kept?),
+        }
+    }
+}
+
+/// Contents by their id: what was vendored, what was kept in the tree, what stands in it.
+#[derive(Debug)]
+struct TreeContents {
+    root: PathBuf,
+    /// The folder of vendored contents, relative to `root`.
+    folder: PathBuf,
+    vendored: BTreeMap<BlobId, u64>,
+    originals: Originals,
+}
+
+impl Contents for TreeContents {
+    fn content(&self, id: BlobId, paths: &[&UpstreamPath]) -> Result<Arc<[u8]>, String> {
+        let said = |error: TreeError| error.to_string();
+        if let Some(size) = self.vendored.get(&id) {
+            return read_vendored(&self.root, &self.folder, id, *size).map_err(|wrong| wrong.to_string());
+        }
+        if let Some(kept) = self.originals.kept(id).map_err(said)? {
+            return Ok(kept.into());
+        }
+        let mut found = None;
+        for path in paths {
+            match self.originals.in_tree(path).map_err(said)? {
+                Some(content) if content.entry().id == id => return Ok(content.bytes),
+                content => found = found.or(Some(content.map(|content| content.entry().id))),
+            }
+        }
+        Err(match found {
+            None => "it is not vendored; `overlaid lock --vendor` puts it beside the lock".to_owned(),
+            Some(None) => "nothing is there in the tree, and no copy of the pin's was kept".to_owned(),
+            Some(Some(other)) => {
+                format!(
+                    "the tree has other bytes there (blob {}), and no copy of the pin's was kept",
+                    other.short()
+                )
+            }
+        })
+    }
+}
+
+/// What is wrong with a vendored content.
+#[derive(Debug)]
+pub enum BadVendored {
+    /// It is not there.
+    Missing(PathBuf),
+    /// It has other bytes.
+    Other(PathBuf),
+    /// It cannot be read.
+    Unreadable(PathBuf, std::io::Error),
+}
+
+impl fmt::Display for BadVendored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadVendored::Missing(file) => write!(f, "`{}` is not there", file.display()),
+            BadVendored::Other(file) => {
+                write!(f, "`{}` has other bytes than its name says", file.display())
+            }
+            BadVendored::Unreadable(file, error) => write!(f, "`{}` cannot be read: {error}", file.display()),
+        }
+    }
+}
+
+/// A vendored content, proven by its id.
+///
+/// # Errors
+/// If it is not there or not right.
+pub fn read_vendored(root: &Path, folder: &Path, id: BlobId, size: u64) -> Result<Arc<[u8]>, BadVendored> {
+    let file = folder.join(id.to_string());
+    let path = root.join(&file);
+    match std::fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_file() && metadata.len() == size => {}
+        Ok(_) => return Err(BadVendored::Other(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(BadVendored::Missing(file)),
+        Err(error) => return Err(BadVendored::Unreadable(file, error)),
+    }
+    match std::fs::read(&path) {
+        Ok(bytes) if BlobId::of(&bytes) == id => Ok(bytes.into()),
+        Ok(_) => Err(BadVendored::Other(file)),
+        Err(error) => Err(BadVendored::Unreadable(file, error)),
+    }
+}

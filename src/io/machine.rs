@@ -1,0 +1,322 @@
+//! The places of this machine in which compilers, linkers and CMake look, and whether they are still what
+//! they were.
+//!
+//! Decides by stat data alone: a file that comes, goes or is replaced shows in its folder's times, one that
+//! is written in place in its own. So what is not there counts as well as what is: a header that is missing
+//! is looked for in folders, and it cannot come without changing one of them. Reads no content.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::hashes::{sha256_of, write_atomically};
+use super::process::Environment;
+
+/// More folders than these are not looked at: then nothing is known.
+const MOST: usize = 20_000;
+
+/// How far below a place compilers look by themselves.
+const ALL: usize = usize::MAX;
+
+/// Places that every build looks in, with how many levels of folders below them count. What is deeper is found
+/// only by who is told of it, by a variable or an option, and that is a place, too.
+const OF_ALL: [(&str, usize); 18] = [
+    ("/usr/include", ALL),
+    ("/usr/local", ALL),
+    ("/opt", 3),
+    ("/usr/bin", 0),
+    ("/usr/sbin", 0),
+    ("/usr/libexec", 2),
+    ("/usr/lib", 3),
+    ("/usr/lib32", 2),
+    ("/usr/lib64", 2),
+    ("/usr/lib/gcc", ALL),
+    ("/usr/lib/clang", ALL),
+    ("/usr/share", 1),
+    ("/usr/share/cmake", ALL),
+    ("/usr/share/pkgconfig", 0),
+    ("/lib", 2),
+    ("/lib64", 2),
+    ("/etc/alternatives", 0),
+    ("/etc/ld.so.conf.d", 0),
+];
+
+/// Stat data by path, as text; `absent` for what is not there.
+pub type Stats = BTreeMap<PathBuf, String>;
+
+/// Folders that are looked in, real paths, and places that are not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places(BTreeSet<PathBuf>);
+
+impl Places {
+    /// The places of any build in this environment, and `more`: folders and files that options name. What is
+    /// below `own`, our own notes and builds, does not count. `None`: there are too many.
+    #[must_use]
+    pub fn look(env: &Environment, more: &[PathBuf], own: &Path) -> Option<Self> {
+        let mut walk = Walk { own, found: BTreeMap::new() };
+        for (place, levels) in OF_ALL {
+            walk.place(Path::new(place), levels)?;
+        }
+        for entry in std::fs::read_dir("/usr/share").into_iter().flatten().filter_map(Result::ok) {
+            if entry.file_name().to_string_lossy().starts_with("cmake") {
+                walk.place(&entry.path(), ALL)?;
+            }
+        }
+        walk.place(Path::new("/etc/ld.so.cache"), 0)?;
+        let home = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        for (folder, levels) in [(".cmake", 3), (".local/include", ALL), (".local/lib", 2)] {
+            if let Some(home) = &home {
+                walk.place(&home.join(folder), levels)?;
+            }
+        }
+        for (place, levels) in named_by(env) {
+            walk.place(&place, levels)?;
+        }
+        for place in more {
+            walk.place(place, ALL)?;
+        }
+        Some(Self(walk.found.into_keys().collect()))
+    }
+
+    /// Whether a file or folder is in one of the places.
+    #[must_use]
+    pub fn has(&self, path: &Path) -> bool {
+        self.0.contains(path) || path.parent().is_some_and(|folder| self.0.contains(folder))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &PathBuf> {
+        self.0.iter()
+    }
+
+    /// How they are now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.0.iter().map(|path| (path.clone(), stat(path))).collect()
+    }
+}
+
+/// Places that variables name: where programs, headers, libraries and packages are looked for.
+fn named_by(env: &Environment) -> Vec<(PathBuf, usize)> {
+    const SEARCHED: [&str; 16] = [
+        "CC",
+        "CXX",
+        "CUDACXX",
+        "CUDAHOSTCXX",
+        "HIPCXX",
+        "COMPILER_PATH",
+        "CPATH",
+        "CPLUS_INCLUDE_PATH",
+        "C_INCLUDE_PATH",
+        "GCC_EXEC_PREFIX",
+        "LD_LIBRARY_PATH",
+        "LIBRARY_PATH",
+        "OBJC_INCLUDE_PATH",
+        "PKG_CONFIG_LIBDIR",
+        "PKG_CONFIG_PATH",
+        "CONDA_PREFIX",
+    ];
+    const ENDS: [&str; 4] = ["_ROOT", "_DIR", "_HOME", "_PATH"];
+    let mut named = Vec::new();
+    for (name, value) in env.iter() {
+        let name = name.to_string_lossy();
+        let parts = value.to_string_lossy().into_owned();
+        let parts = parts.split([':', ';', ' ']).map(|part| part.trim_start_matches("-I").to_owned());
+        let paths = parts.map(PathBuf::from).filter(|path| path.is_absolute() && path.parent().is_some());
+        if name == "PATH" {
+            for folder in paths {
+                // CMake looks for packages beside the folders of programs.
+                let is_bin = folder.ends_with("bin") || folder.ends_with("sbin");
+                if let Some(prefix) = folder.parent().filter(|_| is_bin) {
+                    let beside = ["include", "lib", "lib64", "share", "cmake"].map(|name| prefix.join(name));
+                    let is_system = ["/usr", "/", "/usr/local"].iter().any(|p| prefix == Path::new(p));
+                    named.extend(beside.into_iter().filter(|_| !is_system).map(|folder| (folder, 3)));
+                }
+                named.push((folder, 0));
+            }
+        } else if SEARCHED.contains(&name.as_ref()) {
+            named.extend(paths.map(|path| (path, ALL)));
+        } else if name.starts_with("CMAKE_") || ENDS.iter().any(|end| name.ends_with(end)) {
+            // Packages: what is found there is named by the rules that CMake makes, and then all of it counts.
+            named.extend(paths.map(|path| (path, 3)));
+        }
+    }
+    named
+}
+
+struct Walk<'a> {
+    own: &'a Path,
+    /// With how many levels were walked below.
+    found: BTreeMap<PathBuf, usize>,
+}
+
+impl Walk<'_> {
+    /// Takes a place with its folders; `None`: it is too much.
+    fn place(&mut self, place: &Path, levels: usize) -> Option<()> {
+        // The name itself counts: a link may lead elsewhere the next time.
+        if !self.found.contains_key(place) {
+            self.found.insert(place.to_owned(), 0);
+        }
+        match std::fs::metadata(place) {
+            Ok(data) if data.is_dir() => self.folder(&place.canonicalize().ok()?, levels),
+            Ok(_) => {
+                let folder = place.canonicalize().ok()?.parent().map(Path::to_owned);
+                folder.map_or(Some(()), |folder| self.folder(&folder, 0))
+            }
+            Err(_) => Some(()),
+        }
+    }
+
+    fn folder(&mut self, top: &Path, levels: usize) -> Option<()> {
+        let mut open = vec![(top.to_owned(), levels)];
+        while let Some((folder, levels)) = open.pop() {
+            if folder.starts_with(self.own) {
+                continue;
+            }
+            let known = self.found.get(&folder).copied();
+            if known.is_some_and(|known| known > levels || known == levels && levels > 0) {
+                continue;
+            }
+            self.found.insert(folder.clone(), levels);
+            if self.found.len() > MOST {
+                return None;
+            }
+            if levels == 0 {
+                continue;
+            }
+            // What may not be listed is not searched by compilers either.
+            for entry in std::fs::read_dir(&folder).into_iter().flatten() {
+                let entry = entry.ok()?;
+                let kind = entry.file_type().ok()?;
+                let below = if levels == ALL { ALL } else { levels - 1 };
+                if kind.is_dir() && entry.file_name() != ".git" {
+                    open.push((entry.path(), below));
+                } else if kind.is_symlink() && entry.path().is_dir() {
+                    open.push((entry.path().canonicalize().ok()?, below));
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// What can be told of a file or a folder without reading it, links followed.
+#[must_use]
+pub fn stat(path: &Path) -> String {
+    match std::fs::metadata(path) {
+        Ok(data) => format!(
+            "{} {}.{} {}.{} {} {} {:o}",
+            data.len(),
+            data.mtime(),
+            data.mtime_nsec(),
+            data.ctime(),
+            data.ctime_nsec(),
+            data.ino(),
+            data.dev(),
+            data.mode()
+        ),
+        Err(_) => "absent".to_owned(),
+    }
+}
+
+/// Whether a file was changed at or after a moment (seconds and nanoseconds since 1970), or may have been: times
+/// of files are coarse.
+#[must_use]
+pub fn is_newer_than(path: &Path, moment: std::time::SystemTime) -> bool {
+    let coarse = std::time::Duration::from_millis(10);
+    let since = moment.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().saturating_sub(coarse);
+    let moment = (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), i64::from(since.subsec_nanos()));
+    std::fs::metadata(path).is_ok_and(|data| {
+        (data.mtime(), data.mtime_nsec()) >= moment || (data.ctime(), data.ctime_nsec()) >= moment
+    })
+}
+
+/// A hash over stat data.
+fn digest<'a>(stats: impl Iterator<Item = (&'a Path, String)>) -> String {
+    let mut text = String::new();
+    for (path, stat) in stats {
+        text.push_str(&format!("{} {stat}\n", path.display()));
+    }
+    sha256_of(text.as_bytes())
+}
+
+/// Writes down which paths these are, and gives a hash over how they are: [`stands`] takes it.
+///
+/// # Errors
+/// If it cannot be written, or a path is none that fits on a line.
+pub fn keep(folder: &Path, stats: &Stats) -> std::io::Result<String> {
+    let paths: Option<Vec<&str>> = stats.keys().map(|path| path.to_str()).collect();
+    let paths = paths.filter(|paths| !paths.iter().any(|path| path.contains('\n')));
+    let paths = paths.ok_or_else(|| std::io::Error::other("a path is not UTF-8, or has a line end"))?;
+    let digest = digest(stats.iter().map(|(path, stat)| (path.as_path(), stat.clone())));
+    let file = folder.join(&digest);
+    if !file.is_file() {
+        write_atomically(&file, paths.join("\n").as_bytes())?;
+    }
+    Ok(digest)
+}
+
+/// The paths behind a hash; `None`: it is not known here.
+#[must_use]
+pub fn paths(folder: &Path, digest: &str) -> Option<Vec<PathBuf>> {
+    let is_name = digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit());
+    let text = std::fs::read_to_string(folder.join(digest)).ok().filter(|_| is_name)?;
+    Some(text.lines().map(PathBuf::from).collect())
+}
+
+/// Whether all behind a hash are still what they were.
+#[must_use]
+pub fn stands(folder: &Path, known: &str) -> bool {
+    let Some(paths) = paths(folder, known) else { return false };
+    digest(paths.iter().map(|path| (path.as_path(), stat(path)))) == known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("overlaid-machine-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.canonicalize().unwrap()
+    }
+
+    fn places(env: &Environment) -> Places {
+        Places::look(env, &[], Path::new("/nowhere")).unwrap()
+    }
+
+    #[test]
+    fn a_header_that_comes_anywhere_below_a_place_is_seen_and_so_is_a_place_that_comes() {
+        let top = folder("comes");
+        std::fs::create_dir_all(top.join("a/b")).unwrap();
+        let notes = top.join("notes");
+        let mut env = Environment::empty();
+        env.set("CPLUS_INCLUDE_PATH", format!("{0}/a:{0}/later", top.display()));
+        let known = keep(&notes, &places(&env).stats()).unwrap();
+        assert!(stands(&notes, &known));
+        std::fs::write(top.join("a/b/new.h"), "").unwrap();
+        assert!(!stands(&notes, &known));
+        let known = keep(&notes, &places(&env).stats()).unwrap();
+        assert!(stands(&notes, &known));
+        std::fs::create_dir(top.join("later")).unwrap();
+        assert!(!stands(&notes, &known));
+        assert!(!stands(&notes, "../a"));
+        std::fs::remove_dir_all(&top).unwrap();
+    }
+
+    #[test]
+    fn links_to_folders_are_followed_and_loops_end() {
+        let top = folder("links");
+        std::fs::create_dir_all(top.join("real/deep")).unwrap();
+        std::fs::create_dir(top.join("inc")).unwrap();
+        std::os::unix::fs::symlink(top.join("real"), top.join("inc/to")).unwrap();
+        std::os::unix::fs::symlink(top.join("inc"), top.join("inc/loop")).unwrap();
+        let mut env = Environment::empty();
+        env.set("CPATH", top.join("inc"));
+        let places = places(&env);
+        assert!(places.has(&top.join("real/deep/file.h")));
+        assert!(!places.has(&top.join("other/file.h")));
+        std::fs::remove_dir_all(&top).unwrap();
+    }
+}

@@ -1,0 +1,378 @@
+//! Submodules: repositories inside an upstream's tree, each with a store of its own.
+//!
+//! A tree names a commit of another repository at a path. Where that path is declared, the store answers for what is
+//! below it from the submodule's store, at the commit that the tree names: its files are entries like all others,
+//! and what names the commit is a folder. So overlays, trees and locks need not know what a submodule is. Where it is
+//! not declared, it stays an entry of the kind submodule, with no content.
+//!
+//! No helper of a submodule is run: git only fetches, by the rules of any upstream.
+
+use std::sync::Arc;
+
+use bstr::ByteSlice;
+
+use super::Store;
+use super::environment::Environment;
+use super::error::StoreError;
+use super::git::Progress;
+use super::open::{Need, StoreSpec, open, variable};
+
+use crate::id::{BlobId, CommitId, Name, UpstreamPath};
+use crate::tree::{Entry, Listing, Mode};
+use crate::upstream::{Commit, Link, Touch, Upstream, UpstreamError};
+
+/// A submodule with its store.
+pub(super) struct Module {
+    /// Where it is, relative to the repository that has it.
+    path: UpstreamPath,
+    store: Store,
+}
+
+impl Module {
+    /// The part of a path that lies in the submodule: `None` if it does not lie there, an inner `None` for the
+    /// submodule itself.
+    fn inner(&self, path: &UpstreamPath) -> Option<Option<UpstreamPath>> {
+        let rest = path.as_bytes().strip_prefix(self.path.as_bytes().as_bytes())?;
+        match rest.strip_prefix(b"/") {
+            Some(rest) => UpstreamPath::parse(rest).ok().map(Some),
+            None => rest.is_empty().then_some(None),
+        }
+    }
+
+    fn outer(&self, path: &UpstreamPath) -> Result<UpstreamPath, UpstreamError> {
+        let joined = [self.path.as_bytes().as_bytes(), b"/", path.as_bytes()].concat();
+        UpstreamPath::parse(&joined).map_err(|why| UpstreamError::UnsafePath { path: joined.into(), why })
+    }
+
+    /// Errors of a submodule's store say whose they are.
+    fn named(&self, error: UpstreamError) -> UpstreamError {
+        match error {
+            UpstreamError::Missing { what, id, shallow } => UpstreamError::Unreadable {
+                what: format!("{what} {id} of the submodule {}", self.path),
+                why: match shallow {
+                    true => "it is not in the submodule's store, which is a shallow clone".to_owned(),
+                    false => "it is not in the submodule's store".to_owned(),
+                },
+            },
+            UpstreamError::Unreadable { what, why } => {
+                UpstreamError::Unreadable { what: format!("{what} of the submodule {}", self.path), why }
+            }
+            other => other,
+        }
+    }
+}
+
+impl Store {
+    /// The submodule that a path lies in or is, and what is left of the path.
+    fn module_of(&self, path: &UpstreamPath) -> Option<(&Module, Option<UpstreamPath>)> {
+        self.modules.iter().find_map(|module| module.inner(path).map(|inner| (module, inner)))
+    }
+
+    /// The commit that a submodule is at, in a commit of ours; or the commit itself, if it is one of the submodule's.
+    fn commit_of(&self, module: &Module, commit: CommitId) -> Result<Option<CommitId>, UpstreamError> {
+        if !self.has_commit(commit)? && module.store.has_commit_somewhere(commit)? {
+            return Ok(Some(commit));
+        }
+        let entry = self.own_entry(commit, &module.path)?;
+        let submodule = entry.filter(|entry| entry.mode == Mode::Submodule);
+        Ok(submodule.map(|entry| CommitId::from_bytes(*entry.id.as_bytes())))
+    }
+
+    /// Whether a commit is here or in a submodule's store.
+    fn has_commit_somewhere(&self, id: CommitId) -> Result<bool, UpstreamError> {
+        if self.has_commit(id)? {
+            return Ok(true);
+        }
+        for module in &self.modules {
+            if module.store.has_commit_somewhere(id)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The submodule whose store has a commit that is not ours.
+    fn owner_of(&self, id: CommitId) -> Result<Option<&Module>, UpstreamError> {
+        if self.modules.is_empty() || self.has_commit(id)? {
+            return Ok(None);
+        }
+        for module in &self.modules {
+            if module.store.has_commit_somewhere(id)? {
+                return Ok(Some(module));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The commit that a submodule is at, in a commit of ours; `None` if there is no submodule at the path.
+    ///
+    /// # Errors
+    /// If something cannot be read.
+    pub fn submodule_at(
+        &self,
+        commit: CommitId,
+        path: &UpstreamPath,
+    ) -> Result<Option<CommitId>, UpstreamError> {
+        match self.module_of(path) {
+            Some((module, Some(inner))) => match self.commit_of(module, commit)? {
+                Some(commit) => {
+                    module.store.submodule_at(commit, &inner).map_err(|error| module.named(error))
+                }
+                None => Ok(None),
+            },
+            _ => {
+                let entry = self.own_entry(commit, path)?.filter(|entry| entry.mode == Mode::Submodule);
+                Ok(entry.map(|entry| CommitId::from_bytes(*entry.id.as_bytes())))
+            }
+        }
+    }
+
+    /// Whether the submodules that a commit names are here at the commits that it names.
+    ///
+    /// # Errors
+    /// If something cannot be read.
+    pub fn has_submodules_at(&self, commit: CommitId) -> Result<bool, UpstreamError> {
+        for module in &self.modules {
+            if let Some(inner) = self.commit_of(module, commit)?
+                && !(module.store.has_commit(inner)? && module.store.has_submodules_at(inner)?)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts a submodule's store where it belongs: below the submodule that holds it, if one does.
+    fn attach(&mut self, path: &UpstreamPath, store: Store) {
+        for module in &mut self.modules {
+            if let Some(Some(inner)) = module.inner(path) {
+                module.store.attach(&inner, store);
+                return;
+            }
+        }
+        self.modules.push(Module { path: path.clone(), store });
+    }
+}
+
+impl Upstream for Store {
+    fn entry(&self, commit: CommitId, path: &UpstreamPath) -> Result<Option<Entry>, UpstreamError> {
+        let Some((module, inner)) = self.module_of(path) else {
+            return self.own_entry(commit, path);
+        };
+        match (self.commit_of(module, commit)?, inner) {
+            (Some(commit), Some(inner)) => {
+                module.store.entry(commit, &inner).map_err(|error| module.named(error))
+            }
+            // Its files are there: it is a folder.
+            (Some(_), None) => Ok(None),
+            (None, _) => self.own_entry(commit, path),
+        }
+    }
+
+    fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
+        let own = self.own_blob(id);
+        if !matches!(own, Err(UpstreamError::Missing { .. })) {
+            return own;
+        }
+        for module in &self.modules {
+            match module.store.blob(id) {
+                Err(UpstreamError::Missing { .. }) => {}
+                found => return found.map_err(|error| module.named(error)),
+            }
+        }
+        own
+    }
+
+    fn listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
+        let owner = self.owner_of(commit)?;
+        let mut listing = if owner.is_some() { Listing::new() } else { self.own_listing(commit)? };
+        for module in self.modules.iter().filter(|module| owner.is_none_or(|owner| owner.path == module.path))
+        {
+            let Some(inner) = self.commit_of(module, commit)? else { continue };
+            listing.remove(&module.path);
+            for (path, entry) in module.store.listing(inner).map_err(|error| module.named(error))? {
+                listing.insert(module.outer(&path)?, entry);
+            }
+        }
+        Ok(listing)
+    }
+
+    fn commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
+        match self.owner_of(id)? {
+            Some(module) => module.store.commit(id),
+            None => self.own_commit(id),
+        }
+    }
+
+    fn is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> Result<bool, UpstreamError> {
+        match self.owner_of(descendant)? {
+            Some(module) => module.store.is_ancestor(ancestor, descendant),
+            None => self.own_is_ancestor(ancestor, descendant),
+        }
+    }
+
+    fn merge_base(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, UpstreamError> {
+        match self.owner_of(a)? {
+            Some(module) => module.store.merge_base(a, b),
+            None => self.own_merge_base(a, b),
+        }
+    }
+
+    /// Paths in a submodule are looked up one by one.
+    fn first_parents(
+        &self,
+        from: CommitId,
+        to: CommitId,
+        paths: &[UpstreamPath],
+    ) -> Result<Option<Vec<Link>>, UpstreamError> {
+        if self.modules.is_empty() {
+            return self.own_first_parents(from, to, paths);
+        }
+        crate::bump::line_by_entries(self, from, to, paths)
+    }
+
+    /// For paths in a submodule: the submodule's own commits between those that `exclude` and `tip` name. One that
+    /// was not there at `tip` has none.
+    fn history(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        if self.modules.is_empty() {
+            return self.own_history(tip, exclude, paths);
+        }
+        let mut touches = Vec::new();
+        let own: Vec<UpstreamPath> =
+            paths.iter().filter(|path| self.module_of(path).is_none()).cloned().collect();
+        if !own.is_empty() && self.owner_of(tip)?.is_none() {
+            touches.extend(self.own_history(tip, exclude, &own)?);
+        }
+        for module in &self.modules {
+            let inner: Vec<UpstreamPath> =
+                paths.iter().filter_map(|path| module.inner(path).flatten()).collect();
+            if inner.is_empty() {
+                continue;
+            }
+            let Some(tip) = self.commit_of(module, tip)? else { continue };
+            let exclude = match exclude {
+                Some(exclude) => self.commit_of(module, exclude)?,
+                None => None,
+            };
+            if exclude == Some(tip) {
+                continue;
+            }
+            let found = module.store.history(tip, exclude, &inner).map_err(|error| module.named(error))?;
+            for touch in found {
+                touches.push(Touch { path: module.outer(&touch.path)?, ..touch });
+            }
+        }
+        Ok(touches)
+    }
+}
+
+/// A submodule that was declared.
+#[derive(Debug, Clone)]
+pub struct SubmoduleSpec {
+    /// Where the upstream has it.
+    pub path: UpstreamPath,
+    /// Where its commits are: as the URL of an upstream.
+    pub url: String,
+}
+
+/// A submodule that cannot be read.
+#[derive(Debug)]
+pub struct SubmoduleError {
+    /// Where the upstream has it.
+    pub path: UpstreamPath,
+    /// The commit that is needed of it.
+    pub commit: CommitId,
+    /// The variable that can name a clone of it.
+    pub variable: String,
+    /// Why.
+    pub error: Box<StoreError>,
+}
+
+/// The name under which a submodule is cached, and from which its variable is made.
+fn name_of(upstream: &Name, path: &UpstreamPath) -> Name {
+    let plain = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '-' };
+    let path: String = path.as_bytes().bytes().map(plain).collect();
+    let mut name = format!("{upstream}-{path}");
+    name.truncate(100);
+    Name::parse(&name).unwrap_or_else(|_| upstream.clone())
+}
+
+/// The environment variable that names a clone of a submodule: `OVERLAID_UPSTREAM_MLX_CSRC_CUTLASS`.
+#[must_use]
+pub fn submodule_variable(upstream: &Name, path: &UpstreamPath) -> String {
+    variable(&name_of(upstream, path))
+}
+
+/// Opens the stores of submodules and adds them to that of their upstream.
+///
+/// The commits that `must` names (the pin) are needed; those that `may` names (bases) are fetched with them, and
+/// missed only by what asks for them. A submodule that a commit does not have is not needed for it.
+///
+/// # Errors
+/// If a commit that is needed cannot be had.
+pub fn add_submodules(
+    mut store: Store,
+    spec: &StoreSpec,
+    submodules: &[SubmoduleSpec],
+    must: CommitId,
+    may: &[CommitId],
+    environment: &Environment,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Store, SubmoduleError> {
+    let mut outermost_first: Vec<&SubmoduleSpec> = submodules.iter().collect();
+    outermost_first.sort_by_key(|submodule| submodule.path.as_bytes().len());
+    for submodule in outermost_first {
+        let path = &submodule.path;
+        let failed = |commit: CommitId, error: StoreError| SubmoduleError {
+            path: path.clone(),
+            commit,
+            variable: submodule_variable(&spec.name, path),
+            error: Box::new(error),
+        };
+        let at_pin = store.submodule_at(must, path).map_err(|error| failed(must, error.into()))?;
+        let mut also: Vec<CommitId> =
+            may.iter().filter_map(|commit| store.submodule_at(*commit, path).ok().flatten()).collect();
+        also.sort();
+        also.dedup();
+        let Some(first) = at_pin.or(also.first().copied()) else { continue };
+        let all: Vec<Need> = at_pin.into_iter().chain(also).map(Need::from).collect();
+        let needs = [all, at_pin.into_iter().map(Need::from).collect()];
+        let mut opened = None;
+        // What bases name is welcome; only what the pin names has to be there.
+        for need in needs {
+            let spec = StoreSpec {
+                name: name_of(&spec.name, path),
+                url: submodule.url.clone(),
+                remotes: Vec::new(),
+                need,
+                ..spec.clone()
+            };
+            match open(&spec, environment, progress) {
+                Ok(store) => opened = Some(Ok(store)),
+                Err(
+                    error @ (StoreError::Offline { .. }
+                    | StoreError::NotFound { .. }
+                    | StoreError::Fetch { .. }),
+                ) => {
+                    opened = Some(Err(error));
+                    continue;
+                }
+                Err(error) => opened = Some(Err(error)),
+            }
+            break;
+        }
+        match opened {
+            Some(Ok(inner)) => store.attach(path, inner),
+            // No commit of the pin's is missing, so nothing is that has to be there.
+            Some(Err(_)) if at_pin.is_none() => {}
+            Some(Err(error)) => return Err(failed(first, error)),
+            None => {}
+        }
+    }
+    Ok(store)
+}
