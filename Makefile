@@ -1,24 +1,34 @@
 # `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench tools fmt clippy doc
+.PHONY: help demo test check bench bench-history cases corpus tools fmt clippy doc
 
 # Tools that `make tools` put into a local folder come after the machine's own.
 export PATH := $(PATH):$(CURDIR)/target/tools/bin
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: tools ## overlays on the sample upstream: applied, verified, built, tested, judged
 	@scripts/demo
 
 test: tools ## all tests
 	cargo test --locked
+	cargo test --locked --no-default-features --lib
 
 check: fmt clippy doc ## what CI runs: format, lints, documentation, tests
 	$(MAKE) test
 
 bench: tools ## time whole commands against git, as ratios in one run
 	@scripts/bench
+
+bench-history: ## CLONE=DIR [SEED=N]: time status on a long history against git
+	@scripts/bench-history "$(CLONE)" $(or $(SEED),1)
+
+cases: ## CLONE=DIR: situations of MLX's history on a clone of it
+	@scripts/cases "$(CLONE)"
+
+corpus: ## CLONE=DIR [SEED=N] [COUNT=N]: overlays made from a clone's history, and their states
+	@scripts/corpus "$(CLONE)" $(or $(SEED),1) $(or $(COUNT),1000)
 
 tools: ## bring CMake, ninja and a C++ compiler, if they are missing
 	@scripts/tools

@@ -17,7 +17,7 @@ pub enum Merged {
 }
 
 /// How two changes collide.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Conflict {
     /// Both changed the same lines. The text has conflict markers.
     Text {
@@ -215,7 +215,7 @@ fn with_usual_markers(marked: &[u8], size: usize, labels: Labels<'_>) -> Text {
     text
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "git"))]
 mod tests {
     use super::*;
 

@@ -26,6 +26,14 @@ pub trait Upstream: Sync {
     /// If the blob is not here or cannot be read.
     fn blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError>;
 
+    /// The bytes of several blobs, in their order. Faster than one by one.
+    ///
+    /// # Errors
+    /// If one is not here or cannot be read.
+    fn blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
+        ids.iter().map(|id| self.blob(*id)).collect()
+    }
+
     /// All entries of a commit's tree.
     ///
     /// # Errors
@@ -112,6 +120,23 @@ pub trait Upstream: Sync {
     ) -> Result<Option<Vec<Link>>, UpstreamError> {
         crate::bump::line_by_entries(self, from, to, paths)
     }
+
+    /// The touches of all commits that the heads of `question` reach, with the heads that reach each: one walk for any
+    /// number of heads and paths.
+    ///
+    /// # Errors
+    /// If the history of the heads is not all here.
+    fn walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
+        walk_one_by_one(self, question)
+    }
+
+    /// Whether a blob with this name can be part of the upstream's history. `false` only if that is certain.
+    ///
+    /// # Errors
+    /// If the store cannot be searched.
+    fn may_have_blob(&self, _id: BlobId) -> Result<bool, UpstreamError> {
+        Ok(true)
+    }
 }
 
 /// A commit of a line of first parents.
@@ -121,6 +146,110 @@ pub struct Link {
     pub commit: CommitId,
     /// The paths that it changes, by their places in the question, with what stands there now.
     pub changed: Vec<(usize, Option<Entry>)>,
+}
+
+/// Several questions about history in one.
+#[derive(Debug, Clone, Copy)]
+pub struct Walk<'a> {
+    /// Where to start.
+    pub heads: &'a [CommitId],
+    /// The paths that matter in commits that some heads reach and others do not.
+    pub between: &'a [UpstreamPath],
+    /// The paths that matter in commits that all heads reach.
+    pub common: &'a [UpstreamPath],
+}
+
+/// What a walk found.
+#[derive(Debug, Clone, Default)]
+pub struct Walked {
+    /// The touches; a commit before its parents, else the newest first. Those of a commit are sorted by path.
+    pub touches: Vec<Reached>,
+    /// For each head, the heads that reach it: itself, and those that it is an ancestor of.
+    pub heads: Vec<Heads>,
+    /// For each head, how many commits it reaches.
+    pub commits: Vec<usize>,
+    /// For each head, how many commits the first head reaches and it does not.
+    pub behind: Vec<usize>,
+}
+
+/// A touch, and who reaches it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// The touch.
+    pub touch: Touch,
+    /// The heads that reach the commit.
+    pub heads: Heads,
+}
+
+/// A set of the heads of a walk, by their places.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Heads(Vec<u64>);
+
+impl Heads {
+    /// None of so many.
+    #[must_use]
+    pub fn none_of(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    /// Whether this head is in the set.
+    #[must_use]
+    pub fn has(&self, head: usize) -> bool {
+        self.0.get(head / 64).is_some_and(|word| word >> (head % 64) & 1 == 1)
+    }
+
+    /// Adds a head.
+    pub fn add(&mut self, head: usize) {
+        if let Some(word) = self.0.get_mut(head / 64) {
+            *word |= 1 << (head % 64);
+        }
+    }
+
+    /// Adds all heads of another set.
+    pub fn add_all(&mut self, other: &Heads) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word |= other;
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+}
+
+/// A walk for upstreams that can only answer one head at a time.
+fn walk_one_by_one<U: Upstream + ?Sized>(upstream: &U, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
+    let count = question.heads.len();
+    let paths: Vec<UpstreamPath> = question.between.iter().chain(question.common).cloned().collect();
+    let mut walked = Walked::default();
+    let mut places = std::collections::HashMap::new();
+    for (place, head) in question.heads.iter().enumerate() {
+        let mut heads = Heads::none_of(count);
+        for (other, descendant) in question.heads.iter().enumerate() {
+            if upstream.is_ancestor(*head, *descendant)? {
+                heads.add(other);
+            }
+        }
+        walked.heads.push(heads);
+        let touches = upstream.history(*head, None, &paths)?;
+        walked.commits.push(0);
+        walked.behind.push(0);
+        for touch in touches {
+            let key = (touch.commit, touch.path.clone());
+            let known = *places.entry(key).or_insert_with(|| {
+                walked.touches.push(Reached { touch, heads: Heads::none_of(count) });
+                walked.touches.len() - 1
+            });
+            walked.touches[known].heads.add(place);
+        }
+    }
+    walked.touches.retain(|reached| {
+        let paths = if reached.heads.count() == count { question.common } else { question.between };
+        paths.contains(&reached.touch.path)
+    });
+    Ok(walked)
 }
 
 /// A path at which two trees differ.
@@ -148,18 +277,34 @@ pub struct Touch {
 }
 
 /// The header of a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Commit {
     /// Its id.
     pub id: CommitId,
     /// Its parents, first parent first.
     pub parents: Vec<CommitId>,
     /// The first line of the message. Bytes of the upstream: escape before showing.
+    #[serde(with = "as_text")]
     pub subject: BString,
     /// When it was written (author), in seconds since 1970.
     pub authored: i64,
     /// When it was committed, in seconds since 1970.
     pub committed: i64,
+}
+
+/// Bytes that are kept as text, which is short. Those that are none cannot be kept.
+pub(crate) mod as_text {
+    use bstr::BString;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &BString, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = std::str::from_utf8(bytes).map_err(serde::ser::Error::custom)?;
+        serializer.serialize_str(text)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BString, D::Error> {
+        String::deserialize(deserializer).map(BString::from)
+    }
 }
 
 /// Why an upstream could not answer.

@@ -11,6 +11,7 @@ mod support;
 
 mod accept;
 mod apply;
+mod base;
 mod bump;
 mod build_script;
 mod cmake_module;
@@ -21,6 +22,7 @@ mod lex;
 mod lock;
 mod manifest;
 mod merge;
+mod notes;
 mod planted;
 mod prove;
 mod prove_inputs;

@@ -2,6 +2,7 @@
 
 mod accept;
 mod apply;
+mod base;
 mod bench;
 mod build;
 mod bump;
@@ -87,6 +88,7 @@ enum Command {
     Verify(verify::Args),
     Lock(lock::Args),
     Diff(diff::Args),
+    Base(base::Args),
     Build(build::Args),
     Cmake(cmake::Args),
     Test(test::Args),
@@ -119,6 +121,7 @@ fn run() -> ExitCode {
         Command::Verify(args) => verify::run(&context, args, &mut ui),
         Command::Lock(args) => lock::run(&context, args, &mut ui),
         Command::Diff(args) => diff::run(&context, args, &mut ui),
+        Command::Base(args) => base::run(&context, args, &mut ui),
         Command::Build(args) => build::run(&context, args, &mut ui),
         Command::Cmake(args) => cmake::run(args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),

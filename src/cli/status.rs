@@ -8,13 +8,16 @@ use crate::accept::{Acceptance, acceptance};
 use crate::escape::for_terminal;
 use crate::id::{CommitId, Name};
 use crate::io::lab::records::now;
-use crate::io::store::Store;
+use crate::io::reports::Reports;
+use crate::io::store::{Environment, Store};
 use crate::io::verdicts::{self, Verdicts};
 use crate::io::workspace::Workspace;
 use crate::lex::Delta;
-use crate::manifest::Profile;
+use crate::manifest::{DropWhen, Profile};
 use crate::overlay::{At, Loaded, fingerprint, resolve};
-use crate::provenance::{OverlayReport, PathReport, State, inspect, pull_request_number};
+use crate::provenance::{
+    Condition, Look, Note, OverlayReport, PathReport, State, inspect_with, pull_request_number,
+};
 use crate::upstream::Commit;
 
 use super::table::{self, TableCell};
@@ -48,6 +51,12 @@ pub struct Args {
     /// Print only a hash of pin, overlay content and features, for cache keys
     #[arg(long, conflicts_with = "overlays")]
     fingerprint: bool,
+    /// Compare code with all contents that the paths ever had, however long the history is
+    #[arg(long)]
+    deep: bool,
+    /// Read everything anew, and keep nothing for the next time
+    #[arg(long)]
+    no_cache: bool,
 }
 
 /// Runs the command.
@@ -89,7 +98,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             }
             Err(error) => return Err(error),
         };
-        let reports = inspect_all(&workspace, &loaded, &store);
+        let look = Look { deep: args.deep, neighbours: true };
+        let reports = inspect_kept(&workspace, &loaded, &store, look, args.no_cache);
         if ui.is_json() {
             documents.push(to_json(&workspace, &loaded, &reports));
         } else {
@@ -109,11 +119,56 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 /// Looks at overlays of a workspace.
 #[must_use]
 pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
-    let upstream = &workspace.manifest.upstream;
-    let tip = upstream.branch.as_ref().and_then(|branch| store.resolve(&branch.value).ok().flatten());
+    inspect_as_far(workspace, loaded, store, Look::default())
+}
+
+/// As [`inspect_as_far`], but what was found out before is not looked for again.
+fn inspect_kept(
+    workspace: &Workspace,
+    loaded: &[&Loaded],
+    store: &Store,
+    look: Look,
+    no_cache: bool,
+) -> Vec<OverlayReport> {
+    let pin = workspace.manifest.upstream.pin.value;
+    let file = std::path::absolute(workspace.root.join(&workspace.manifest.file));
+    let mut kept = match file {
+        Ok(file) if !no_cache => {
+            Reports::load(&file, pin, tip(workspace, store), look, &Environment::of_process())
+        }
+        _ => Reports::none(),
+    };
+    let all = &workspace.overlays;
+    let known: Vec<Option<OverlayReport>> = loaded.iter().map(|loaded| kept.get(loaded, all)).collect();
+    let missing = loaded.iter().zip(&known).filter(|(_, known)| known.is_none());
+    let missing: Vec<&Loaded> = missing.map(|(loaded, _)| *loaded).collect();
+    let fresh = inspect_as_far(workspace, &missing, store, look);
+    for (loaded, report) in missing.iter().zip(&fresh) {
+        kept.put(loaded, all, report);
+    }
+    let mut fresh = fresh.into_iter();
+    let reports = known.into_iter().filter_map(|known| known.or_else(|| fresh.next())).collect();
+    kept.save(loaded.len() < all.len());
+    reports
+}
+
+/// The newest commit that is known of the pin's branch.
+fn tip(workspace: &Workspace, store: &Store) -> Option<CommitId> {
+    let branch = workspace.manifest.upstream.branch.as_ref()?;
+    let tip = store.resolve(&branch.value).ok().flatten();
     // Of submodules that are not here at the branch's tip, nothing newer is known.
-    let tip = tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false));
-    inspect(loaded, &workspace.overlays, upstream.pin.value, tip, store)
+    tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false))
+}
+
+fn inspect_as_far(
+    workspace: &Workspace,
+    loaded: &[&Loaded],
+    store: &Store,
+    look: Look,
+) -> Vec<OverlayReport> {
+    let pin = workspace.manifest.upstream.pin.value;
+    let tip = tip(workspace, store);
+    inspect_with(loaded, &workspace.overlays, pin, tip, store, look)
 }
 
 fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
@@ -232,8 +287,17 @@ fn print(
     for (loaded, row) in loaded.iter().zip(&rows) {
         explain(loaded, row, is_narrow, ui);
         explain_accepted(loaded, row.report, upstream.pin.value, ui);
+        explain_drop_when(loaded, row.report, &verdicts, upstream.pin.value, ui);
     }
     ui.line(summary(reports));
+    if reports.iter().any(|report| report.paths.iter().any(|path| path.by_name_only)) {
+        ui.text(
+            0,
+            None,
+            "the history is long: contents before the bases and after the pin were compared by name only; \
+             --deep compares their code, and looks for lines that were removed from them",
+        );
+    }
 }
 
 fn tone(state: State) -> Tone {
@@ -306,6 +370,65 @@ fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chosen: bool) -
     }
 }
 
+/// Whether the overlay can go by what the manifest says.
+fn explain_drop_when(
+    loaded: &Loaded,
+    report: &OverlayReport,
+    verdicts: &Verdicts,
+    pin: CommitId,
+    ui: &mut Ui,
+) {
+    for note in &report.notes {
+        ui.text(2, None, &format!("note: {}", for_terminal(note.to_string())));
+    }
+    let Some(when) = &loaded.overlay.drop_when else { return };
+    let text = match (&when.value, drop_when_met(&when.value, report, verdicts, pin)) {
+        (DropWhen::PinContains(commit), Ok(Some(true))) => {
+            format!("it can go: the pin contains {}", commit.short())
+        }
+        (DropWhen::PinContains(commit), Ok(_)) => {
+            format!("it stays until the pin contains {}", commit.short())
+        }
+        (DropWhen::PinContains(commit), Err(why)) => {
+            format!("whether the pin contains {} cannot be told: {why}", commit.short())
+        }
+        (DropWhen::TestsPassWithout, Ok(Some(true))) => "it can go: its tests pass without it".to_owned(),
+        (DropWhen::TestsPassWithout, Ok(Some(false))) => "it stays: its tests need it".to_owned(),
+        (DropWhen::TestsPassWithout, _) => {
+            format!("it stays until its tests pass without it: overlaid prove {}", report.name)
+        }
+        (DropWhen::Attested(what), _) => format!("it stays until somebody attests {what}"),
+    };
+    ui.text(2, None, &format!("drop-when: {}", for_terminal(text)));
+}
+
+/// Whether the condition of `drop-when` holds; `None`: nobody has found out yet.
+fn drop_when_met(
+    when: &DropWhen,
+    report: &OverlayReport,
+    verdicts: &Verdicts,
+    pin: CommitId,
+) -> Result<Option<bool>, String> {
+    match when {
+        DropWhen::PinContains(_) => match &report.drop_when {
+            Some(Condition::Met) => Ok(Some(true)),
+            Some(Condition::NotMet) => Ok(Some(false)),
+            Some(Condition::Unknown(why)) => Err(why.clone()),
+            None => Ok(None),
+        },
+        DropWhen::TestsPassWithout => {
+            let last = verdicts.last(report.name.as_str(), None);
+            let holds = last.filter(|(_, noted)| noted.content == report.content_digest(pin));
+            Ok(holds.and_then(|(_, noted)| match noted.verdict.as_str() {
+                "droppable" | "redundant" => Some(true),
+                "needed" | "mixed" => Some(false),
+                _ => None,
+            }))
+        }
+        DropWhen::Attested(_) => Ok(None),
+    }
+}
+
 fn explain(loaded: &Loaded, row: &Row<'_>, is_narrow: bool, ui: &mut Ui) {
     let report = row.report;
     match &loaded.overlay.reason {
@@ -339,7 +462,12 @@ fn explain(loaded: &Loaded, row: &Row<'_>, is_narrow: bool, ui: &mut Ui) {
         for commit in &path.included {
             ui.text(4, None, &format!("has {}", describe_commit(commit)));
         }
-        for note in &path.notes {
+        let is_undone = |note: &&Note| match note {
+            Note::Resurrects(found) => path.undoes.iter().any(|commit| commit.id == found.removed_by.id),
+            _ => false,
+        };
+        // Which lines bring an undone commit's work back is in the JSON document.
+        for note in path.notes.iter().filter(|note| !is_undone(note)) {
             ui.text(4, None, &format!("note: {}", for_terminal(note.to_string())));
         }
     }
@@ -412,6 +540,11 @@ fn to_json(workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport])
                 "undoes": report.undoes().iter().map(|commit| commit_json(commit)).collect::<Vec<_>>(),
                 "paths": report.paths.iter().map(path_json).collect::<Vec<_>>(),
                 "reasons": reasons_json(report),
+                "notes": report.notes.iter()
+                    .map(|note| json!({ "code": note.code(), "text": note.to_string() })).collect::<Vec<_>>(),
+                "drop-when": loaded.overlay.drop_when.as_ref().map(|when| {
+                    drop_when_json(&when.value, report, &verdicts, upstream.pin.value)
+                }),
                 "verdict": verdict,
                 "accepted": accepted_json(loaded, report, upstream.pin.value),
             })
@@ -438,6 +571,16 @@ fn explain_accepted(loaded: &Loaded, report: &OverlayReport, pin: CommitId, ui: 
     ui.text(2, None, &for_terminal(text));
 }
 
+fn drop_when_json(when: &DropWhen, report: &OverlayReport, verdicts: &Verdicts, pin: CommitId) -> Value {
+    let met = drop_when_met(when, report, verdicts, pin);
+    let (kind, what) = match when {
+        DropWhen::PinContains(commit) => ("pin-contains", json!(commit)),
+        DropWhen::TestsPassWithout => ("tests-pass-without", json!(true)),
+        DropWhen::Attested(what) => ("attested", json!(what)),
+    };
+    json!({ kind: what, "met": met.as_ref().ok().copied().flatten(), "why": met.err() })
+}
+
 fn reasons_json(report: &OverlayReport) -> Vec<Value> {
     let whole = report.why.iter().map(|why| json!({ "code": report.state.as_str(), "text": why }));
     let paths = report
@@ -458,8 +601,8 @@ fn path_json(path: &PathReport) -> Value {
         "to": path.to.as_ref().map(|(to, _)| to),
         "similarity": path.to.as_ref().map(|(_, similarity)| similarity),
         "by": path.by.as_ref().map(commit_json),
-        "notes": path.notes.iter()
-            .map(|note| json!({ "code": note.code(), "text": note.to_string() })).collect::<Vec<_>>(),
+        "notes": path.notes.iter().map(note_json).collect::<Vec<_>>(),
+        "compared": if path.by_name_only { "names" } else { "code" },
         "delta": path.delta.map(Delta::as_str),
         "against-base": path.against_base.map(lines_json),
         "against-pin": path.against_pin.map(lines_json),
@@ -467,6 +610,42 @@ fn path_json(path: &PathReport) -> Value {
             "base": path.blobs.base, "pin": path.blobs.pin, "overlay": path.blobs.overlay,
         },
     })
+}
+
+/// A note with what proves it.
+fn note_json(note: &Note) -> Value {
+    let mut value = json!({ "code": note.code(), "text": note.to_string() });
+    let range = |(first, last): &(usize, usize)| json!({ "first": first, "last": last });
+    let proof = match note {
+        Note::Resurrects(found) => json!({
+            "by": commit_json(&found.removed_by),
+            "lines": found.lines.iter()
+                .map(|line| json!({ "line": line.number, "text": line.text.to_string() })).collect::<Vec<_>>(),
+        }),
+        Note::HalfAbsorbed { has, lacks } => json!({
+            "has": has.iter().map(range).collect::<Vec<_>>(),
+            "lacks": lacks.iter().map(range).collect::<Vec<_>>(),
+        }),
+        Note::Reverted { taken_in, taken_out } => {
+            json!({ "in": commit_json(taken_in), "out": commit_json(taken_out) })
+        }
+        Note::Neighbour(neighbour) => json!({
+            "path": neighbour.file,
+            "side": neighbour.side,
+            "count": neighbour.count,
+            "commits": neighbour.commits.iter().map(commit_json).collect::<Vec<_>>(),
+        }),
+        Note::Split(parts) => json!({
+            "parts": parts.iter()
+                .map(|(path, share)| json!({ "path": path, "share": share })).collect::<Vec<_>>(),
+        }),
+        Note::Diverged(common) => json!({ "common": common }),
+        Note::Ahead | Note::NotLexed(_) | Note::Conflict(_) => json!({}),
+    };
+    if let (Value::Object(value), Value::Object(proof)) = (&mut value, proof) {
+        value.extend(proof);
+    }
+    value
 }
 
 fn lines_json((added, removed): (usize, usize)) -> Value {

@@ -120,7 +120,8 @@ impl Ui {
 
     /// The result as a JSON document.
     pub fn document(&mut self, document: &serde_json::Value) {
-        self.line(format_args!("{document:#}"));
+        // It has no colours to take out, and can be long.
+        self.bytes(format!("{document:#}\n").as_bytes());
     }
 
     /// What is going on.

@@ -30,6 +30,8 @@ pub mod process;
 #[cfg(feature = "proof")]
 pub mod reads;
 #[cfg(feature = "git")]
+pub mod reports;
+#[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]
 pub mod toolchain;

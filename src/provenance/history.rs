@@ -1,12 +1,19 @@
-//! What the walks of the history give: one for each base, however many overlays share it.
+//! What one walk of the history gives: for each overlay and path, the versions before the base, between base and
+//! pin, and after the pin.
+//!
+//! What lies between base and pin is always read. What lies before the base or after the pin can only show that an
+//! overlay takes upstream back, or ahead. It is read if the history is short, if that is asked for, or if upstream
+//! may have had the very bytes of the overlay; else these bytes are none of upstream's, and that is the answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::id::{BlobId, CommitId, UpstreamPath};
-use crate::tree::Entry;
-use crate::upstream::{Touch, Upstream, UpstreamError};
+use crate::id::{CommitId, UpstreamPath};
+use crate::upstream::{Heads, Touch, Upstream, UpstreamError, Walk, Walked};
 
 use super::Note;
+
+/// Commits up to which a history is read as a whole.
+const SHORT: usize = 20_000;
 
 /// What an overlay wants to know.
 pub(super) struct Wanted<'a> {
@@ -14,42 +21,56 @@ pub(super) struct Wanted<'a> {
     pub(super) base: CommitId,
     /// Of which paths.
     pub(super) paths: &'a BTreeSet<UpstreamPath>,
-    /// Whether contents before the base and after the pin matter, too.
-    pub(super) is_whole: bool,
+    /// Paths whose bytes upstream may have had before the base or after the pin.
+    pub(super) suspected: Vec<UpstreamPath>,
 }
 
-/// The history of one path.
-#[derive(Debug, Default)]
-pub(super) struct PathHistory {
-    /// Contents before the base (before the pin, if that is older), without the one that stands there.
-    pub(super) older: Vec<Entry>,
-    /// The commits up to the base, newest first.
-    before: Vec<Touch>,
-    /// Commits of base..pin that touch the path, oldest first.
-    pub(super) between: Vec<Touch>,
-    /// Contents after the pin.
-    pub(super) newer: Vec<Entry>,
+/// How contents before the base and after the pin were looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// By tokens: all of them were read.
+    Tokens,
+    /// By name only.
+    Names,
+    /// Not at all: history is cut off, and why.
+    Missing(String),
+}
+
+/// The history of one path, as an overlay sees it.
+#[derive(Debug, Clone)]
+pub(super) struct PathHistory<'h> {
+    /// Touches up to the base (up to the pin, if that is older), newest first.
+    pub(super) before: Vec<&'h Touch>,
+    /// Touches of base..pin, oldest first.
+    pub(super) between: Vec<&'h Touch>,
+    /// Touches that the pin does not reach, newest first.
+    pub(super) newer: Vec<&'h Touch>,
+    /// How the first and the last of these were looked at.
+    pub(super) elsewhere: Elsewhere,
+}
+
+/// How base and pin stand to each other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Relation {
     /// Whether the pin is older than the base.
     pub(super) ahead: bool,
+    /// `ahead` or `diverged`.
     pub(super) notes: Vec<Note>,
+    /// How many commits the pin has and the base has not; `None`: not known.
+    pub(super) behind: Option<usize>,
 }
 
-impl PathHistory {
-    /// The commits up to the base that came after this content, oldest first.
-    pub(super) fn since(&self, content: &BlobId) -> Vec<Touch> {
-        let is_content = |touch: &&Touch| touch.after.is_none_or(|after| after.id != *content);
-        if !self.before.iter().any(|touch| touch.after.is_some_and(|after| after.id == *content)) {
-            return Vec::new();
-        }
-        let mut after: Vec<Touch> = self.before.iter().take_while(is_content).cloned().collect();
-        after.reverse();
-        after
-    }
-}
-
-/// What the walks of the history gave, by base.
+/// What the walk gave.
 pub(super) struct Histories {
-    by_base: BTreeMap<CommitId, Result<BTreeMap<UpstreamPath, PathHistory>, String>>,
+    heads: Vec<CommitId>,
+    tip: Option<CommitId>,
+    walked: Result<Walked, UpstreamError>,
+    elsewhere: Elsewhere,
+    /// Places in the walk's touches, by path.
+    by_path: BTreeMap<UpstreamPath, Vec<usize>>,
+    relations: BTreeMap<CommitId, Result<Relation, String>>,
+    /// Where the whole history is not here: base..pin alone.
+    alone: BTreeMap<CommitId, Result<BTreeMap<UpstreamPath, Vec<Touch>>, String>>,
 }
 
 impl Histories {
@@ -57,93 +78,224 @@ impl Histories {
         subjects: impl Iterator<Item = Wanted<'w>>,
         pin: CommitId,
         tip: Option<CommitId>,
+        deep: bool,
         upstream: &dyn Upstream,
     ) -> Self {
-        // The paths of each base, and those whose older contents matter.
-        let mut wanted: BTreeMap<CommitId, (BTreeSet<UpstreamPath>, BTreeSet<UpstreamPath>)> =
-            BTreeMap::new();
+        let mut by_base: BTreeMap<CommitId, BTreeSet<UpstreamPath>> = BTreeMap::new();
+        let mut suspected: BTreeSet<UpstreamPath> = BTreeSet::new();
         for subject in subjects {
-            let (all, whole) = wanted.entry(subject.base).or_default();
-            all.extend(subject.paths.iter().cloned());
-            if subject.is_whole {
-                whole.extend(subject.paths.iter().cloned());
+            by_base.entry(subject.base).or_default().extend(subject.paths.iter().cloned());
+            suspected.extend(subject.suspected);
+        }
+        let heads: BTreeSet<CommitId> =
+            by_base.keys().copied().chain(tip).filter(|head| *head != pin).collect();
+        let heads: Vec<CommitId> = std::iter::once(pin).chain(heads).collect();
+        let mut histories = Self {
+            heads,
+            tip,
+            walked: Ok(Walked::default()),
+            elsewhere: Elsewhere::Tokens,
+            by_path: BTreeMap::new(),
+            relations: BTreeMap::new(),
+            alone: BTreeMap::new(),
+        };
+        if by_base.is_empty() {
+            return histories;
+        }
+        let all: Vec<UpstreamPath> =
+            by_base.values().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+        let suspected: Vec<UpstreamPath> = suspected.into_iter().collect();
+        histories.walked = histories.ask(&all, &suspected, deep, upstream);
+        match &histories.walked {
+            Ok(walked) => {
+                for (place, reached) in walked.touches.iter().enumerate() {
+                    match histories.by_path.get_mut(&reached.touch.path) {
+                        Some(places) => places.push(place),
+                        None => _ = histories.by_path.insert(reached.touch.path.clone(), vec![place]),
+                    }
+                }
+                for base in by_base.keys() {
+                    let relation = histories.relation(*base, pin, walked, upstream);
+                    histories.relations.insert(*base, relation.map_err(|error| say(&error)));
+                }
+            }
+            Err(error) => {
+                histories.elsewhere = Elsewhere::Missing(say(error));
+                for (base, paths) in &by_base {
+                    histories.walk_alone(*base, pin, paths, upstream);
+                }
             }
         }
-        let by_base = wanted
-            .into_iter()
-            .map(|(base, (all, whole))| {
-                let walked = walk_base(base, pin, tip, &all, &whole, upstream);
-                (base, walked.map_err(|error| error.to_string()))
-            })
-            .collect();
-        Self { by_base }
+        histories
     }
 
-    pub(super) fn of(&self, base: Option<CommitId>, path: &UpstreamPath) -> Result<&PathHistory, String> {
-        let base = base.ok_or("it has no `base` in the manifest")?;
-        match self.by_base.get(&base) {
-            Some(Ok(paths)) => paths.get(path).ok_or_else(|| "its history was not read".to_owned()),
+    /// First who reaches whom, which is cheap, then the paths.
+    fn ask(
+        &mut self,
+        all: &[UpstreamPath],
+        suspected: &[UpstreamPath],
+        deep: bool,
+        upstream: &dyn Upstream,
+    ) -> Result<Walked, UpstreamError> {
+        let lineage = upstream.walk(&Walk { heads: &self.heads, between: &[], common: &[] })?;
+        let longest = lineage.commits.iter().max().copied().unwrap_or(0);
+        let common = if deep || longest <= SHORT {
+            all
+        } else {
+            self.elsewhere = Elsewhere::Names;
+            suspected
+        };
+        upstream.walk(&Walk { heads: &self.heads, between: all, common })
+    }
+
+    /// Where history is cut off, what lies between base and pin may still be here.
+    fn walk_alone(
+        &mut self,
+        base: CommitId,
+        pin: CommitId,
+        paths: &BTreeSet<UpstreamPath>,
+        upstream: &dyn Upstream,
+    ) {
+        let relation = relation_alone(base, pin, upstream).map_err(|error| say(&error));
+        self.relations.insert(base, relation);
+        let paths: Vec<UpstreamPath> = paths.iter().cloned().collect();
+        let touches = if base == pin { Ok(Vec::new()) } else { upstream.history(pin, Some(base), &paths) };
+        let by_path = touches.map_err(|error| say(&error)).map(|touches| {
+            let mut by_path: BTreeMap<UpstreamPath, Vec<Touch>> =
+                paths.into_iter().map(|path| (path, Vec::new())).collect();
+            for touch in touches.into_iter().rev() {
+                by_path.entry(touch.path.clone()).or_default().push(touch);
+            }
+            by_path
+        });
+        self.alone.insert(base, by_path);
+    }
+
+    fn place(&self, head: CommitId) -> Option<usize> {
+        self.heads.iter().position(|known| *known == head)
+    }
+
+    fn relation(
+        &self,
+        base: CommitId,
+        pin: CommitId,
+        walked: &Walked,
+        upstream: &dyn Upstream,
+    ) -> Result<Relation, UpstreamError> {
+        let Some(place) = self.place(base) else { return Ok(Relation::default()) };
+        let behind = walked.behind.get(place).copied();
+        let reaches = |from: usize, to: usize| walked.heads.get(to).is_some_and(|heads| heads.has(from));
+        Ok(if reaches(0, place) {
+            Relation { ahead: false, notes: Vec::new(), behind }
+        } else if reaches(place, 0) {
+            Relation { ahead: true, notes: vec![Note::Ahead], behind }
+        } else {
+            let notes = vec![Note::Diverged(upstream.merge_base(base, pin)?)];
+            Relation { ahead: false, notes, behind }
+        })
+    }
+
+    /// How a base stands to the pin.
+    pub(super) fn relation_of(&self, base: CommitId) -> Result<&Relation, String> {
+        match self.relations.get(&base) {
+            Some(Ok(relation)) => Ok(relation),
             Some(Err(why)) => Err(why.clone()),
             None => Err("its history was not read".to_owned()),
         }
     }
-}
 
-fn walk_base(
-    base: CommitId,
-    pin: CommitId,
-    tip: Option<CommitId>,
-    all: &BTreeSet<UpstreamPath>,
-    whole: &BTreeSet<UpstreamPath>,
-    upstream: &dyn Upstream,
-) -> Result<BTreeMap<UpstreamPath, PathHistory>, UpstreamError> {
-    let notes = relation(base, pin, upstream)?;
-    let ahead = notes.contains(&Note::Ahead);
-    let mut histories: BTreeMap<UpstreamPath, PathHistory> = all
-        .iter()
-        .map(|path| (path.clone(), PathHistory { ahead, notes: notes.clone(), ..PathHistory::default() }))
-        .collect();
-    let all: Vec<UpstreamPath> = all.iter().cloned().collect();
-    let whole: Vec<UpstreamPath> = whole.iter().cloned().collect();
-    if base != pin {
-        for touch in upstream.history(pin, Some(base), &all)?.into_iter().rev() {
-            if let Some(history) = histories.get_mut(&touch.path) {
-                history.between.push(touch);
+    /// The commits between each of these bases and the pin that touch these paths, oldest first.
+    ///
+    /// # Errors
+    /// If the history is not all here.
+    pub(super) fn between(
+        &self,
+        bases: &BTreeSet<CommitId>,
+        paths: &[UpstreamPath],
+        upstream: &dyn Upstream,
+    ) -> Result<BTreeMap<(CommitId, UpstreamPath), Vec<CommitId>>, UpstreamError> {
+        let near: Vec<CommitId> = self.heads.first().into_iter().chain(bases).copied().collect();
+        // The same heads as before need no second look at who reaches whom.
+        let is_all = self.heads.iter().all(|head| near.contains(head) || Some(*head) == self.tip);
+        let heads = if is_all { self.heads.clone() } else { near };
+        let walked = upstream.walk(&Walk { heads: &heads, between: paths, common: &[] })?;
+        let mut between: BTreeMap<(CommitId, UpstreamPath), Vec<CommitId>> = BTreeMap::new();
+        for reached in walked.touches.iter().rev().filter(|reached| reached.heads.has(0)) {
+            for (place, base) in heads.iter().enumerate().skip(1) {
+                if !reached.heads.has(place) && bases.contains(base) {
+                    let key = (*base, reached.touch.path.clone());
+                    between.entry(key).or_default().push(reached.touch.commit);
+                }
             }
         }
+        Ok(between)
     }
-    if whole.is_empty() {
-        return Ok(histories);
-    }
-    let older_end = if ahead { pin } else { base };
-    for touch in upstream.history(older_end, None, &whole)? {
-        if let Some(history) = histories.get_mut(&touch.path) {
-            history.older.extend(touch.before.iter().flatten());
-            history.before.push(touch);
-        }
-    }
-    let newer_ends = tip.into_iter().chain(ahead.then_some(base)).filter(|end| *end != pin);
-    for end in newer_ends {
-        for touch in upstream.history(end, Some(pin), &whole)? {
-            if let Some(history) = histories.get_mut(&touch.path) {
-                history.newer.extend(touch.after);
+
+    /// The history of a path since a base.
+    pub(super) fn of(&self, base: CommitId, path: &UpstreamPath) -> Result<PathHistory<'_>, String> {
+        let ahead = self.relation_of(base)?.ahead;
+        let elsewhere = self.elsewhere.clone();
+        let mut history =
+            PathHistory { before: Vec::new(), between: Vec::new(), newer: Vec::new(), elsewhere };
+        let walked = match &self.walked {
+            Ok(walked) => walked,
+            Err(_) => match self.alone.get(&base) {
+                Some(Ok(paths)) => {
+                    history.between = paths.get(path).into_iter().flatten().collect();
+                    return Ok(history);
+                }
+                Some(Err(why)) => return Err(why.clone()),
+                None => return Err("its history was not read".to_owned()),
+            },
+        };
+        let place = self.place(base).ok_or("its history was not read")?;
+        let (base_or_pin, has) = (if ahead { 0 } else { place }, |heads: &Heads, head| heads.has(head));
+        for touch in self.by_path.get(path).into_iter().flatten() {
+            let reached = &walked.touches[*touch];
+            if has(&reached.heads, base_or_pin) {
+                history.before.push(&reached.touch);
+            }
+            if has(&reached.heads, 0) && !has(&reached.heads, place) {
+                history.between.push(&reached.touch);
+            }
+            if !has(&reached.heads, 0) && self.is_newer(&reached.heads) {
+                history.newer.push(&reached.touch);
             }
         }
+        history.between.reverse();
+        Ok(history)
     }
-    // What upstream has at base or pin is no older content, though it may have stood there before, too.
-    for (path, history) in &mut histories {
-        let (at_base, at_pin) = (upstream.entry(base, path)?, upstream.entry(pin, path)?);
-        history.older.retain(|entry| Some(*entry) != at_base && Some(*entry) != at_pin);
+
+    /// Whether a commit that the pin does not have is newer: it is on the pin's branch, or a head that descends from
+    /// the pin reaches it.
+    fn is_newer(&self, heads: &Heads) -> bool {
+        let Ok(walked) = &self.walked else { return false };
+        let descends = |head: usize| walked.heads.first().is_some_and(|of_pin| of_pin.has(head));
+        let is_tip = |head: usize| self.tip == self.heads.get(head).copied();
+        (1..self.heads.len()).any(|head| heads.has(head) && (descends(head) || is_tip(head)))
     }
-    Ok(histories)
 }
 
-fn relation(base: CommitId, pin: CommitId, upstream: &dyn Upstream) -> Result<Vec<Note>, UpstreamError> {
-    if base == pin || upstream.is_ancestor(base, pin)? {
-        Ok(Vec::new())
-    } else if upstream.is_ancestor(pin, base)? {
-        Ok(vec![Note::Ahead])
-    } else {
-        Ok(vec![Note::Diverged(upstream.merge_base(base, pin)?)])
+/// What is missing, and how to get it.
+fn say(error: &UpstreamError) -> String {
+    match error {
+        UpstreamError::Missing { shallow: true, .. } => {
+            format!("{error}; `git fetch --unshallow` in the clone fetches the rest")
+        }
+        UpstreamError::Missing { .. } => format!("{error}; `git fetch` it into the clone"),
+        _ => error.to_string(),
     }
+}
+
+fn relation_alone(base: CommitId, pin: CommitId, upstream: &dyn Upstream) -> Result<Relation, UpstreamError> {
+    let mut relation = Relation::default();
+    if base != pin && !upstream.is_ancestor(base, pin)? {
+        if upstream.is_ancestor(pin, base)? {
+            relation.ahead = true;
+            relation.notes.push(Note::Ahead);
+        } else {
+            relation.notes.push(Note::Diverged(upstream.merge_base(base, pin)?));
+        }
+    }
+    Ok(relation)
 }

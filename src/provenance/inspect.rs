@@ -1,20 +1,30 @@
-//! Collects what the decision needs, for all overlays of a manifest at once: one walk of the history for each
-//! base, however many overlays share it.
+//! Collects what the decision needs, for all overlays of a manifest at once: one walk of the history, however many
+//! overlays and bases there are.
 
 use std::collections::BTreeSet;
-
-use similar::DiffTag;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Comparison};
 use crate::merge::is_binary;
 use crate::overlay::{At, Loaded, content_at, resolve};
-use crate::tree::{Changes, Content, Entry, Mode};
+use crate::tree::{Changes, Content, Entry};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 
-use super::history::{Histories, PathHistory, Wanted};
-use super::state::{Facts, Ours, decide};
-use super::{Blobs, Note, OverlayReport, PathReport, State, rename, undo};
+use super::history::{self, Histories, PathHistory, Wanted};
+use super::same::Same;
+use super::state::{Elsewhere, Facts, Ours, decide};
+use super::work::Work;
+use super::{Blobs, Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
+
+/// How far to look.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Look {
+    /// Compare code with all contents that the paths ever had, however long the history is.
+    pub deep: bool,
+    /// Look for files that the overlaid ones include, or that include them.
+    pub neighbours: bool,
+}
 
 /// Looks at overlays, each on the pin with no others but those of `all` that it needs below it.
 ///
@@ -28,24 +38,68 @@ pub fn inspect(
     tip: Option<CommitId>,
     upstream: &dyn Upstream,
 ) -> Vec<OverlayReport> {
-    let subjects: Vec<Result<Subject<'_>, String>> =
-        overlays.iter().map(|loaded| Subject::read(loaded, all, pin, upstream)).collect();
+    inspect_with(overlays, all, pin, tip, upstream, Look::default())
+}
+
+/// As [`inspect`], looking as far as asked.
+#[must_use]
+pub fn inspect_with(
+    overlays: &[&Loaded],
+    all: &[Loaded],
+    pin: CommitId,
+    tip: Option<CommitId>,
+    upstream: &dyn Upstream,
+    look: Look,
+) -> Vec<OverlayReport> {
+    let subjects = in_parallel(overlays, |loaded| Subject::read(loaded, all, pin, upstream));
     let wanted = subjects.iter().filter_map(|subject| subject.as_ref().ok()).filter_map(Subject::wanted);
-    let histories = Histories::walk(wanted, pin, tip, upstream);
-    overlays
-        .iter()
-        .zip(&subjects)
-        .map(|(loaded, subject)| {
-            let report = subject
-                .as_ref()
-                .map_err(Clone::clone)
-                .and_then(|subject| subject.report(&histories, upstream).map_err(|error| error.to_string()));
-            match report {
-                Ok(paths) => OverlayReport::new(loaded.name().clone(), paths),
-                Err(why) => OverlayReport::unknown(loaded.name().clone(), why),
+    let histories = Histories::walk(wanted, pin, tip, look.deep, upstream);
+    let pairs: Vec<(&&Loaded, &Result<Subject<'_>, String>)> = overlays.iter().zip(&subjects).collect();
+    let mut reports = in_parallel(&pairs, |(loaded, subject)| {
+        let report = subject
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|subject| subject.report(&histories, upstream).map_err(|error| error.to_string()));
+        let mut report = match report {
+            Ok(paths) => OverlayReport::new(loaded.name().clone(), paths),
+            Err(why) => OverlayReport::unknown(loaded.name().clone(), why),
+        };
+        conditions::add(&mut report, &loaded.overlay, pin, upstream);
+        report
+    });
+    if look.neighbours {
+        let bases: Vec<_> =
+            overlays.iter().map(|loaded| loaded.overlay.base.as_ref().map(|b| b.value)).collect();
+        neighbours::add(&mut reports, &bases, &histories, pin, upstream);
+    }
+    reports
+}
+
+/// The answers for all items, in their order, from as many threads as there are processors.
+pub(super) fn in_parallel<I: Sync, O: Send>(items: &[I], answer: impl Fn(&I) -> O + Sync) -> Vec<O> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    if threads <= 1 {
+        return items.iter().map(answer).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let mut answers: Vec<(usize, O)> = std::thread::scope(|scope| {
+        let work = || {
+            let mut answers = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(index) else { break answers };
+                answers.push((index, answer(item)));
             }
-        })
-        .collect()
+        };
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, O)>>| match thread.join() {
+            Ok(answers) => answers,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        threads.into_iter().flat_map(join).collect()
+    });
+    answers.sort_by_key(|(index, _)| *index);
+    answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// An overlay with what it makes of base and pin.
@@ -56,6 +110,8 @@ struct Subject<'a> {
     on_base: Result<On, String>,
     on_pin: Result<On, String>,
     paths: BTreeSet<UpstreamPath>,
+    /// Paths whose bytes upstream may have had at another time than at base and pin.
+    suspected: Vec<UpstreamPath>,
 }
 
 /// What overlays make of a commit.
@@ -113,12 +169,29 @@ impl<'a> Subject<'a> {
         {
             return Err(why.clone());
         }
-        Ok(Self { loaded, base, pin, on_base, on_pin, paths })
+        let mut subject = Self { loaded, base, pin, on_base, on_pin, paths, suspected: Vec::new() };
+        if loaded.overlay.kind.is_whole() {
+            let paths = subject.paths.iter();
+            let suspected = paths.filter(|path| subject.may_be_elsewhere(path, upstream).unwrap_or(true));
+            subject.suspected = suspected.cloned().collect();
+        }
+        Ok(subject)
+    }
+
+    /// Whether upstream may have had the very content of a path at another time than at base and pin.
+    fn may_be_elsewhere(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<bool, UpstreamError> {
+        let Ours::Whole(Some(ours)) = self.ours(path) else { return Ok(false) };
+        let entry = ours.entry();
+        if !upstream.may_have_blob(entry.id)? || upstream.entry(self.pin, path)? == Some(entry) {
+            return Ok(false);
+        }
+        let at_base = self.base.map(|base| upstream.entry(base, path)).transpose()?.flatten();
+        Ok(at_base != Some(entry))
     }
 
     /// The history that is needed.
     fn wanted(&self) -> Option<Wanted<'_>> {
-        Some(Wanted { base: self.base?, paths: &self.paths, is_whole: self.loaded.overlay.kind.is_whole() })
+        Some(Wanted { base: self.base?, paths: &self.paths, suspected: self.suspected.clone() })
     }
 
     fn report(
@@ -163,6 +236,7 @@ impl<'a> Subject<'a> {
             to: None,
             by: None,
             notes: Vec::new(),
+            by_name_only: false,
             delta: None,
             against_base: None,
             against_pin: None,
@@ -196,29 +270,50 @@ impl<'a> Subject<'a> {
         };
         report.against_base = on_base.and_then(|ours| count_lines(base.as_ref(), ours));
         report.delta = on_base.and_then(|ours| delta(path, base.as_ref(), ours, &mut report.notes));
-        let history = match histories.of(self.base, path) {
-            Ok(history) => history,
+        let known = self
+            .base
+            .ok_or_else(String::new)
+            .and_then(|base| Ok((histories.of(base, path)?, histories.relation_of(base)?)));
+        let (history, relation) = match known {
+            Ok(known) => known,
             Err(why) => {
                 report.why = why;
                 return Ok(report);
             }
         };
-        let older = self.find_among(path, on_pin.flatten(), &history.older, upstream)?;
+        let found = self.find_elsewhere(path, on_pin.flatten(), &history, upstream)?;
         let decided = decide(&Facts {
             path,
             base: base.as_ref(),
             pin: pin.as_ref(),
             ours: ours.clone(),
-            ahead: history.ahead,
-            is_older: older.is_some(),
-            is_newer: self.find_among(path, on_pin.flatten(), &history.newer, upstream)?.is_some(),
+            ahead: relation.ahead,
+            elsewhere: found.elsewhere,
         });
         report.state = decided.state;
         report.why = decided.why;
+        if report.state == State::Fresh && !history.between.is_empty() {
+            report.why = "upstream changed the path and took that back".to_owned();
+        }
         report.notes.extend(decided.notes);
-        report.notes.extend(history.notes.iter().cloned());
+        report.notes.extend(relation.notes.iter().cloned());
         report.moved_by = history.between.iter().map(|touch| touch.commit).collect();
-        self.add_history(&mut report, history, on_pin.flatten(), older, upstream)?;
+        report.by_name_only = history.elsewhere == history::Elsewhere::Names;
+        self.add_moves(&mut report, &history, upstream)?;
+        let work = Work {
+            path,
+            base: base.as_ref(),
+            pin: pin.as_ref(),
+            on_base: on_base.flatten(),
+            on_pin: on_pin.flatten(),
+            history: &history,
+            older: found.touch.filter(|_| report.state == State::Rollback),
+            upstream,
+        };
+        if let (Some(touch), State::Rollback | State::Backport) = (found.touch, report.state) {
+            report.by = Some(upstream.commit(touch.commit)?);
+        }
+        work.add_to(&mut report, self.loaded.overlay.kind.is_whole())?;
         Ok(report)
     }
 
@@ -230,32 +325,30 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The commits that matter for the state: undone, included, that moved or removed the path.
-    fn add_history(
+    /// The commit that removed, renamed or added the path, and where the path went.
+    fn add_moves(
         &self,
         report: &mut PathReport,
-        history: &PathHistory,
-        ours: Option<&Content>,
-        older: Option<BlobId>,
+        history: &PathHistory<'_>,
         upstream: &dyn Upstream,
     ) -> Result<(), UpstreamError> {
         match report.state {
             State::Gone => {
                 let removed = history.between.iter().rev().find(|touch| touch.after.is_none());
-                if let Some(removed) = removed {
-                    report.by = Some(upstream.commit(removed.commit)?);
-                }
-                let ends = removed.zip(self.base);
-                let to = match ends {
-                    Some((removed, base)) => {
-                        rename::follow(upstream, &report.path, removed.commit, base, self.pin)?
-                    }
-                    None => None,
+                let Some((removed, base)) = removed.zip(self.base) else { return Ok(()) };
+                report.by = Some(upstream.commit(removed.commit)?);
+                let to = rename::follow(upstream, &report.path, removed.commit, base, self.pin)?;
+                let parts = match &to {
+                    Some((_, 100)) => Vec::new(),
+                    _ => rename::parts(upstream, removed.commit, &report.path)?,
                 };
                 if let Some((to, alike)) = to {
                     report.state = State::Renamed;
                     report.why = format!("upstream moved the path to {to} ({alike} % alike)");
                     report.to = Some((to, alike));
+                }
+                if parts.len() > 1 {
+                    report.notes.push(Note::Split(parts));
                 }
             }
             State::Collides => {
@@ -267,71 +360,61 @@ impl<'a> Subject<'a> {
             }
             _ => {}
         }
-        if !self.loaded.overlay.kind.is_whole() || report.state == State::Redundant {
-            return Ok(());
-        }
-        // An overlay that takes upstream back behind its base undoes what came after that content, too.
-        let since = match older {
-            Some(older) if report.state == State::Rollback => history.since(&older),
-            _ => Vec::new(),
-        };
-        let touches: Vec<&Touch> = since.iter().chain(&history.between).collect();
-        let versions: Vec<undo::Version> =
-            touches.iter().map(|touch| read_version(touch, upstream)).collect::<Result<_, _>>()?;
-        for (touch, undone) in touches.iter().zip(undo::undone(&versions, ours)) {
-            let commit = upstream.commit(touch.commit)?;
-            if undone { report.undoes.push(commit) } else { report.included.push(commit) }
-        }
         Ok(())
     }
 
-    /// The first of these contents that does the same as a whole content: by id, and token by token as long as there
-    /// are not too many bytes to read.
-    fn find_among(
+    /// The content of upstream's at another time that does the same as a whole content, the nearest to the pin: by
+    /// name, and token by token as far as contents are known and there are not too many bytes to read.
+    fn find_elsewhere<'h>(
         &self,
         path: &UpstreamPath,
         ours: Option<&Content>,
-        contents: &[Entry],
+        history: &PathHistory<'h>,
         upstream: &dyn Upstream,
-    ) -> Result<Option<BlobId>, UpstreamError> {
-        let (Some(ours), true) = (ours, self.loaded.overlay.kind.is_whole()) else {
-            return Ok(None);
-        };
-        let entry = ours.entry();
-        if contents.contains(&entry) {
-            return Ok(Some(entry.id));
+    ) -> Result<Found<'h>, UpstreamError> {
+        let nowhere = Found { elsewhere: Elsewhere::Nowhere, touch: None };
+        let (Some(ours), true) = (ours, self.loaded.overlay.kind.is_whole()) else { return Ok(nowhere) };
+        if let history::Elsewhere::Missing(why) = &history.elsewhere {
+            return Ok(Found { elsewhere: Elsewhere::Unknown(why.clone()), touch: None });
         }
-        let mut left = MOST_BYTES_FOR_TOKENS;
+        // What upstream has at base or pin is no older content, though it may have stood there before, too.
+        let at_base = self.base.map(|base| upstream.entry(base, path)).transpose()?.flatten();
+        let known = [at_base, upstream.entry(self.pin, path)?];
+        let by_tokens = history.elsewhere == history::Elsewhere::Tokens;
+        let same = Same::new(path, ours);
+        let mut left = if by_tokens { MOST_BYTES_FOR_TOKENS } else { 0 };
+        let older = history.before.iter().map(|touch| (Elsewhere::Older, *touch));
+        let newer = history.newer.iter().rev().map(|touch| (Elsewhere::Newer, *touch));
+        let all: Vec<_> = older.chain(newer).collect();
+        let is_other = |entry: &Entry| !known.contains(&Some(*entry));
+        let named = all.iter().find(|(_, touch)| touch.after.filter(is_other) == Some(same.entry()));
+        if let Some((elsewhere, touch)) = named {
+            return Ok(Found { elsewhere: elsewhere.clone(), touch: Some(*touch) });
+        }
         let mut seen = BTreeSet::new();
-        for other in contents {
-            if other.mode != entry.mode || !seen.insert(other.id) {
+        for (elsewhere, touch) in all {
+            let Some(entry) = touch.after.filter(is_other) else { continue };
+            if entry.mode != same.entry().mode || left == 0 || !seen.insert(entry.id) {
                 continue;
             }
-            let content = Content { mode: other.mode, bytes: upstream.blob(other.id)? };
+            let content = Content { mode: entry.mode, bytes: upstream.blob(entry.id)? };
             left = left.saturating_sub(content.bytes.len());
-            if left == 0 {
-                break;
-            }
-            if super::state::does_the_same(path, Some(ours), Some(&content)) {
-                return Ok(Some(other.id));
+            if same.is(&content) {
+                return Ok(Found { elsewhere, touch: Some(touch) });
             }
         }
-        Ok(None)
+        Ok(nowhere)
     }
 }
 
-/// How much of a path's older contents is compared token by token; beyond that, ids answer.
-const MOST_BYTES_FOR_TOKENS: usize = 32 * 1024 * 1024;
-
-fn read_version(touch: &Touch, upstream: &dyn Upstream) -> Result<undo::Version, UpstreamError> {
-    let read = |entry: Option<Entry>| match entry {
-        Some(entry) if entry.mode != Mode::Submodule => {
-            Ok(Some(Content { mode: entry.mode, bytes: upstream.blob(entry.id)? }))
-        }
-        _ => Ok(None),
-    };
-    Ok(undo::Version { before: read(touch.before.first().copied().flatten())?, after: read(touch.after)? })
+/// A content of upstream's at another time.
+struct Found<'h> {
+    elsewhere: Elsewhere,
+    touch: Option<&'h Touch>,
 }
+
+/// How much of a path's older contents is compared token by token; beyond that, names answer.
+const MOST_BYTES_FOR_TOKENS: usize = 64 * 1024 * 1024;
 
 /// The overlays that one needs, and those that they need, in the order of the manifest.
 #[must_use]
@@ -380,22 +463,21 @@ fn count_lines(from: Option<&Content>, to: Option<&Content>) -> Option<(usize, u
     if is_binary(&from) || is_binary(&to) {
         return None;
     }
-    let (from, to) = (undo::lines(&from), undo::lines(&to));
-    let mut count = (0, 0);
-    for op in similar::capture_diff_slices(similar::Algorithm::Histogram, &from, &to) {
-        if op.tag() != DiffTag::Equal {
-            count.0 += op.new_range().len();
-            count.1 += op.old_range().len();
-        }
-    }
-    Some(count)
+    let hunks = hunks::hunks(&hunks::lines(&from), &hunks::lines(&to));
+    Some(hunks.iter().fold((0, 0), |count, hunk| (count.0 + hunk.new.len(), count.1 + hunk.old.len())))
 }
 
-/// The pull-request number that a subject ends with, as `(#123)`.
+/// The pull-request number of a subject: `... (#123)` at its end, or `Merge pull request #123 from ...`.
 #[must_use]
 pub fn pull_request_number(commit: &Commit) -> Option<u64> {
-    let subject = &commit.subject;
-    let open = bstr::ByteSlice::rfind(subject.as_slice(), b"(#")?;
-    let digits = subject[open + 2..].strip_suffix(b")")?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    let subject = commit.subject.trim_ascii();
+    let digits = match subject.strip_prefix(b"Merge pull request #") {
+        Some(rest) => rest.split(|byte| *byte == b' ').next()?,
+        None => {
+            let open = bstr::ByteSlice::rfind(subject, b"(#")?;
+            subject[open + 2..].strip_suffix(b")")?
+        }
+    };
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if is_number { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
 }

@@ -5,22 +5,36 @@
 //! only when it is proven; `unknown` says what is missing. Reads git objects only, never a checkout.
 //! Patch ids and "it applies in reverse" prove nothing and are not used.
 
+mod absorb;
+mod align;
+pub mod base;
+mod conditions;
 mod history;
+mod hunks;
+mod includes;
 mod inspect;
+mod ledger;
+mod neighbours;
+mod note;
 mod rename;
+mod resurrect;
+mod same;
 mod state;
-mod undo;
+mod work;
+
+use serde::{Deserialize, Serialize};
 
 use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
 use crate::lex::Delta;
-use crate::merge::Conflict;
 use crate::upstream::Commit;
 
-pub use inspect::{inspect, needs_of, pull_request_number};
+pub use inspect::{Look, inspect, inspect_with, needs_of, pull_request_number};
+pub use note::{Condition, Neighbour, Note, OldLine, OverlayNote, Resurrected, Side};
 pub use rename::similarity;
 
 /// The state of an overlay on a path. The order is that of the design's table: the worst comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Not enough is there to tell.
     Unknown,
@@ -92,7 +106,7 @@ impl std::fmt::Display for State {
 }
 
 /// What is known of an overlay on one path.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathReport {
     /// The path.
     pub path: UpstreamPath,
@@ -112,6 +126,8 @@ pub struct PathReport {
     pub by: Option<Commit>,
     /// Other things to know.
     pub notes: Vec<Note>,
+    /// Whether contents before the base and after the pin were compared by name only.
+    pub by_name_only: bool,
     /// The overlay's change against the base; `None` if it cannot be told.
     pub delta: Option<Delta>,
     /// Lines that the overlay adds to the base's content and removes from it; `None` if it cannot be told.
@@ -123,7 +139,7 @@ pub struct PathReport {
 }
 
 /// The names of the contents that were compared; `None`: absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blobs {
     /// At the base.
     pub base: Option<BlobId>,
@@ -133,48 +149,8 @@ pub struct Blobs {
     pub overlay: Option<BlobId>,
 }
 
-/// Something to know beside the state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
-    /// The pin is older than the base.
-    Ahead,
-    /// Base and pin have only this commit in common; `None`: nothing.
-    Diverged(Option<CommitId>),
-    /// The content cannot be split into tokens, so bytes decided.
-    NotLexed(String),
-    /// Where the merge collides.
-    Conflict(Conflict),
-}
-
-impl Note {
-    /// The stable code of `--json`.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Note::Ahead => "ahead",
-            Note::Diverged(_) => "diverged",
-            Note::NotLexed(_) => "not-lexed",
-            Note::Conflict(_) => "conflict",
-        }
-    }
-}
-
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Note::Ahead => f.write_str("the pin is older than the base"),
-            Note::Diverged(Some(common)) => {
-                write!(f, "base and pin stand on different branches; they have {} in common", common.short())
-            }
-            Note::Diverged(None) => f.write_str("base and pin have no history in common"),
-            Note::NotLexed(why) => write!(f, "compared by bytes only: {why}"),
-            Note::Conflict(conflict) => write!(f, "the merge does not fit: {conflict}"),
-        }
-    }
-}
-
 /// What is known of an overlay.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverlayReport {
     /// The overlay.
     pub name: OverlayName,
@@ -184,6 +160,10 @@ pub struct OverlayReport {
     pub paths: Vec<PathReport>,
     /// Why it is `unknown` as a whole, if no path could be looked at.
     pub why: Option<String>,
+    /// Things to know about it that concern no single path.
+    pub notes: Vec<OverlayNote>,
+    /// Whether the pin has the commit of `drop-when`; `None`: it waits for no commit.
+    pub drop_when: Option<Condition>,
 }
 
 impl OverlayReport {
@@ -199,13 +179,13 @@ impl OverlayReport {
             None => states().max().unwrap_or(State::Unknown),
         };
         let why = paths.is_empty().then(|| "it changes no path".to_owned());
-        Self { name, state, paths, why }
+        Self { name, state, paths, why, notes: Vec::new(), drop_when: None }
     }
 
     /// An overlay of which nothing could be found out.
     #[must_use]
     pub fn unknown(name: OverlayName, why: String) -> Self {
-        Self { name, state: State::Unknown, paths: Vec::new(), why: Some(why) }
+        Self { why: Some(why), ..Self::new(name, Vec::new()) }
     }
 
     /// A hash of the pin and of what the overlay gives its paths: whether a verdict was about the same.

@@ -22,6 +22,11 @@ pub fn similarity(a: &[u8], b: &[u8]) -> u8 {
     if larger == 0 {
         return 100;
     }
+    u8::try_from(shared(a, b) * 100 / larger).unwrap_or(100).min(99)
+}
+
+/// The bytes that both have, piece by piece.
+fn shared(a: &[u8], b: &[u8]) -> usize {
     let mut pieces: HashMap<&[u8], usize> = HashMap::new();
     for piece in split(a) {
         *pieces.entry(piece).or_default() += 1;
@@ -35,7 +40,7 @@ pub fn similarity(a: &[u8], b: &[u8]) -> u8 {
             shared += piece.len();
         }
     }
-    u8::try_from(shared * 100 / larger).unwrap_or(100).min(99)
+    shared
 }
 
 fn split(content: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -88,8 +93,32 @@ pub(super) fn follow(
 /// How often a path may have moved.
 const MOST_STEPS: usize = 20;
 
+/// Where a path that a commit added came from, and how much of its content: among the paths that the commit removed.
+///
+/// # Errors
+/// If the upstream cannot be read.
+pub(super) fn came_from(
+    upstream: &dyn Upstream,
+    commit: CommitId,
+    path: &UpstreamPath,
+) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
+    let changes = upstream.diff(commit)?;
+    let added = changes.iter().find(|change| change.path == *path).and_then(|change| change.after);
+    let Some(added) = added.filter(|entry| entry.mode != Mode::Submodule) else { return Ok(None) };
+    let removed: Vec<(&UpstreamPath, Entry)> = changes
+        .iter()
+        .filter(|change| change.after.is_none())
+        .filter_map(|change| Some((&change.path, change.before?)))
+        .filter(|(_, before)| before.mode != Mode::Submodule)
+        .collect();
+    most_alike(upstream, path, added, &removed)
+}
+
 /// Where a path went in the commit that removed it.
-fn one_step(
+///
+/// # Errors
+/// If the upstream cannot be read.
+pub(super) fn one_step(
     upstream: &dyn Upstream,
     commit: CommitId,
     path: &UpstreamPath,
@@ -115,6 +144,40 @@ fn one_step(
         })
         .collect();
     most_alike(upstream, path, removed, &added)
+}
+
+/// The share of its content, in percent, from which a file counts as a part of the one that was removed.
+const PART: usize = 20;
+
+/// The files that a commit added and that have a good part of the content of a path that it removed, with their
+/// shares in percent; the largest first.
+///
+/// # Errors
+/// If the upstream cannot be read.
+pub(super) fn parts(
+    upstream: &dyn Upstream,
+    commit: CommitId,
+    path: &UpstreamPath,
+) -> Result<Vec<(UpstreamPath, u8)>, UpstreamError> {
+    let changes = upstream.diff(commit)?;
+    let removed = changes.iter().find(|change| change.path == *path).and_then(|change| change.before);
+    let Some(removed) = removed.filter(|entry| entry.mode != Mode::Submodule) else {
+        return Ok(Vec::new());
+    };
+    let content = upstream.blob(removed.id)?;
+    let mut parts = Vec::new();
+    for change in &changes {
+        let (None, Some(after)) = (change.before, change.after) else { continue };
+        if after.mode == Mode::Submodule {
+            continue;
+        }
+        let share = shared(&content, &upstream.blob(after.id)?) * 100 / content.len().max(1);
+        if share >= PART {
+            parts.push((change.path.clone(), u8::try_from(share).unwrap_or(100)));
+        }
+    }
+    parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Ok(parts)
 }
 
 /// The candidate that has the very content that was removed.

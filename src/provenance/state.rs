@@ -5,6 +5,7 @@ use crate::lex::{self, Comparison, Delta};
 use crate::merge::{Conflict, Labels, Merged, Style, merge};
 use crate::tree::Content;
 
+use super::absorb::is_absorbed;
 use super::{Note, State};
 
 /// What an overlay makes of a path.
@@ -32,10 +33,21 @@ pub(super) struct Facts<'a> {
     pub(super) ours: Ours<'a>,
     /// Whether the pin is older than the base: then what upstream has at the base is newer than the pin's.
     pub(super) ahead: bool,
-    /// Whether what the overlay gives is what upstream had before base and pin.
-    pub(super) is_older: bool,
-    /// Whether it is what upstream has after the pin.
-    pub(super) is_newer: bool,
+    /// Whether what the overlay gives is what upstream had before base and pin, or has after the pin.
+    pub(super) elsewhere: Elsewhere,
+}
+
+/// Whether upstream had or has a content at another time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// Before base and pin.
+    Older,
+    /// After the pin.
+    Newer,
+    /// Neither.
+    Nowhere,
+    /// That cannot be told, and why.
+    Unknown(String),
 }
 
 /// The decision.
@@ -108,11 +120,21 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
             };
             return Decided::new(State::Rollback, why);
         }
-        if facts.is_older {
-            return Decided::new(State::Rollback, "it is what upstream had before the base");
-        }
-        if facts.is_newer || (facts.ahead && same(Some(ours), base)) {
-            return Decided::new(State::Backport, "it is what upstream has after the pin");
+        match &facts.elsewhere {
+            Elsewhere::Older => {
+                return Decided::new(State::Rollback, "it is what upstream had before the base");
+            }
+            Elsewhere::Unknown(why) => {
+                let why = format!("whether it is an older content of upstream's cannot be told: {why}");
+                return Decided::new(State::Unknown, why);
+            }
+            Elsewhere::Newer => {
+                return Decided::new(State::Backport, "it is what upstream has after the pin");
+            }
+            Elsewhere::Nowhere if facts.ahead && same(Some(ours), base) => {
+                return Decided::new(State::Backport, "it is what upstream has after the pin");
+            }
+            Elsewhere::Nowhere => {}
         }
     }
     stale_or_fresh(facts, on_base, failed)
@@ -137,11 +159,7 @@ fn stale_or_fresh(
     };
     let labels = Labels { base: "base", ours: "overlay", theirs: "upstream" };
     let merged = merge(base, ours, pin, Style::Merge, labels);
-    if base != pin
-        && let Merged::Clean(merged) = &merged
-        && merged.as_ref() == pin
-        && !does_the_same(facts.path, ours, base)
-    {
+    if base != pin && is_absorbed(facts.path, base, ours, pin) {
         return Decided::new(State::Absorbed, "upstream has by now all that it adds");
     }
     if base == pin {
@@ -186,8 +204,7 @@ mod tests {
             pin: pin.as_ref(),
             ours: Ours::Whole(ours.as_ref()),
             ahead: false,
-            is_older,
-            is_newer: false,
+            elsewhere: if is_older { Elsewhere::Older } else { Elsewhere::Nowhere },
         })
         .state
     }
@@ -235,8 +252,8 @@ mod tests {
                 on_pin: on_pin.map(Some).map_err(str::to_owned),
             };
             let (base, pin) = (Some(&base), Some(pin));
-            let facts =
-                Facts { path: &path, base, pin, ours, ahead: false, is_older: false, is_newer: false };
+            let elsewhere = Elsewhere::Nowhere;
+            let facts = Facts { path: &path, base, pin, ours, ahead: false, elsewhere };
             decide(&facts).state
         };
         assert_eq!(state(Ok(&on_base), Ok(&on_pin), &pin), State::StaleClean);

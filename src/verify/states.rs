@@ -23,7 +23,7 @@ pub fn check(manifest: &Manifest, loaded: &Loaded, report: &OverlayReport) -> Ve
                 .of(name)
                 .at(place(&loaded.overlay.name.span, "has no `base`"))
                 .note("without a base nothing can tell what the overlay changes and what it undoes")
-                .hint("add base = \"<the upstream commit that it was derived from>\""),
+                .hint(format!("overlaid base {name} infers it from history, and with --write puts it there")),
         );
         return findings;
     };

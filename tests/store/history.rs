@@ -8,7 +8,7 @@ use std::path::Path;
 use overlaid::id::{BlobId, CommitId, UpstreamPath};
 use overlaid::io::store::Store;
 use overlaid::tree::{Entry, Mode};
-use overlaid::upstream::Upstream;
+use overlaid::upstream::{Touch, Upstream, Walk};
 
 use super::git::{Dice, Scratch, commit, git, git_input, path};
 
@@ -235,6 +235,45 @@ fn history_is_what_git_log_says() {
         seen > 5000 && merges > 400,
         "the generator makes too little: {seen} touches, {merges} by merges"
     );
+}
+
+/// One walk for many heads says of each of them what a question about that one says, which git vouches for above.
+#[test]
+fn a_walk_says_of_every_head_what_history_says() {
+    let scratch = Scratch::new();
+    let mut dice = Dice::new(77);
+    let mut seen = 0;
+    for (index, graph) in (0_u64..).zip(GRAPHS) {
+        let dir = scratch.join(&index.to_string());
+        let all = generate(&dir, index * 1000 + 200..index * 1000 + 230, graph);
+        let store = Store::at(&dir).unwrap();
+        let paths: Vec<_> = PATHS.iter().map(|name| path(name)).collect();
+        for one in &all {
+            let heads: Vec<CommitId> = (0..4).map(|_| *dice.pick(&one.commits)).collect();
+            let walked = store.walk(&Walk { heads: &heads, between: &paths, common: &paths }).unwrap();
+            for (place, head) in heads.iter().enumerate() {
+                let ours: Vec<_> = walked.touches.iter().filter(|reached| reached.heads.has(place)).collect();
+                let mut ours: Vec<_> = ours.iter().map(|reached| reached.touch.clone()).collect();
+                assert_order(one, &ours.iter().map(|touch| touch.commit).collect::<Vec<_>>());
+                let mut theirs = store.history(*head, None, &paths).unwrap();
+                seen += theirs.len();
+                let key = |touch: &Touch| (touch.commit, touch.path.clone());
+                ours.sort_by_key(key);
+                theirs.sort_by_key(key);
+                assert_eq!(ours, theirs);
+                for (other, descendant) in heads.iter().enumerate() {
+                    let is_ancestor = store.is_ancestor(*head, *descendant).unwrap();
+                    assert_eq!(walked.heads[place].has(other), is_ancestor);
+                }
+            }
+            // What all heads reach is left out where it does not matter.
+            let between = store.walk(&Walk { heads: &heads, between: &paths, common: &[] }).unwrap();
+            let some: Vec<_> =
+                walked.touches.iter().filter(|reached| reached.heads.count() < heads.len()).collect();
+            assert_eq!(between.touches.iter().collect::<Vec<_>>(), some);
+        }
+    }
+    assert!(seen > 1500, "the generator makes too little: {seen}");
 }
 
 /// Each commit once, in a row, and before its ancestors.

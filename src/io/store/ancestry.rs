@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::objects::{Header, NO_LEVEL, Oid, Reader};
+use super::objects::{ById, Header, IdState, NO_LEVEL, Oid, Reader};
 use crate::upstream::UpstreamError;
 
 /// A commit of a range.
@@ -106,9 +106,25 @@ pub(super) fn range(
     Ok(members)
 }
 
+/// All commits that these reach, themselves included; children before parents, else the newest first.
+///
+/// # Errors
+/// If one of them is not here.
+pub(super) fn reachable(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Vec<Member>, UpstreamError> {
+    let mut seen: HashSet<Oid, IdState> = HashSet::default();
+    let mut open: Vec<Oid> = heads.iter().copied().filter(|head| seen.insert(*head)).collect();
+    let mut members = Vec::new();
+    while let Some(id) = open.pop() {
+        let header = reader.header(&id)?;
+        open.extend(header.parents.iter().filter(|&parent| seen.insert(*parent)));
+        members.push(Member { id, header });
+    }
+    Ok(newest_first(members))
+}
+
 /// Children before parents; among those that are free to come next, the one with the newest committer date.
 fn newest_first(members: Vec<Member>) -> Vec<Member> {
-    let place: HashMap<Oid, usize> =
+    let place: ById<Oid, usize> =
         members.iter().enumerate().map(|(index, member)| (member.id, index)).collect();
     let mut children = vec![0_usize; members.len()];
     for parent in members.iter().flat_map(|member| &member.header.parents) {

@@ -6,13 +6,13 @@
 //! which the objects lie in their packs, by a few threads.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
-use gix::objs::Kind;
-use gix::odb::pack::Find;
 
-use super::ancestry;
-use super::objects::{Found, Objects, Oid, Reader, parse_tree, unreadable};
+use super::ancestry::{self, Member};
+use super::last_tree::{LastTree, Names};
+use super::objects::{ById, Found, IdState, Objects, Oid, Reader};
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::Entry;
 use crate::upstream::{Touch, UpstreamError};
@@ -33,14 +33,27 @@ pub(super) fn touches(
 ) -> Result<Vec<Touch>, UpstreamError> {
     let exclude = exclude.as_ref().map(CommitId::as_bytes);
     let members = objects.read(|reader| ancestry::range(reader, tip.as_bytes(), exclude))?;
+    let members: Vec<&Member> = members.iter().collect();
+    Ok(touches_of(objects, &members, paths)?.into_iter().map(|(_, touch)| touch).collect())
+}
+
+/// The touches of `paths` by these commits, each with the place of its commit in the list.
+///
+/// # Errors
+/// If a parent of a commit or a folder that matters is not here.
+pub(super) fn touches_of(
+    objects: &Objects,
+    members: &[&Member],
+    paths: &[UpstreamPath],
+) -> Result<Vec<(usize, Touch)>, UpstreamError> {
     let folders = folders_of(paths);
     if paths.is_empty() {
         return Ok(Vec::new());
     }
 
     let mut questions = objects.read(|reader| {
-        let trees: HashMap<Oid, Oid> = members.iter().map(|member| (member.id, member.header.tree)).collect();
-        let mut questions = Vec::new();
+        let trees: ById<Oid, Oid> = members.iter().map(|member| (member.id, member.header.tree)).collect();
+        let mut questions = Vec::with_capacity(members.len());
         for (commit, member) in members.iter().enumerate() {
             let mut before = Vec::with_capacity(member.header.parents.len());
             for parent in &member.header.parents {
@@ -64,18 +77,16 @@ pub(super) fn touches(
         questions = answer(&folders, &contents, &questions, &mut found);
     }
     found.sort_by_key(|(commit, path, ..)| (*commit, *path));
-    let touch = |(commit, path, before, after): Answer| Touch {
-        commit: CommitId::from_bytes(members[commit].id),
-        path: paths[path].clone(),
-        before,
-        after,
+    let touch = |(commit, path, before, after): Answer| {
+        let id = CommitId::from_bytes(members[commit].id);
+        (commit, Touch { commit: id, path: paths[path].clone(), before, after })
     };
     Ok(found.into_iter().map(touch).collect())
 }
 
 /// A folder that leads to wanted paths.
 #[derive(Debug, Default)]
-struct Folder {
+pub(super) struct Folder {
     /// Its wanted names, sorted, and for each the path that ends there (by its place in the list of paths) and the
     /// folder that goes on from there.
     names: Vec<(BString, Option<usize>, Option<usize>)>,
@@ -116,14 +127,15 @@ impl Marks {
 }
 
 impl Folder {
-    fn find(&self, name: &BStr) -> Option<usize> {
+    /// The place of a wanted name.
+    pub(super) fn find(&self, name: &BStr) -> Option<usize> {
         let found = || self.names.binary_search_by(|(known, ..)| known.as_bstr().cmp(name)).ok();
         if self.marks.may_have(name) { found() } else { None }
     }
 }
 
 /// The folders that lead to the paths. The first is the top.
-fn folders_of(paths: &[UpstreamPath]) -> Vec<Folder> {
+pub(super) fn folders_of(paths: &[UpstreamPath]) -> Vec<Folder> {
     let mut order: Vec<usize> = (0..paths.len()).collect();
     order.sort_by(|a, b| paths[*a].cmp(&paths[*b]).then(a.cmp(b)));
     order.dedup_by(|later, earlier| paths[*later] == paths[*earlier]);
@@ -175,8 +187,8 @@ impl Question {
 /// Commit and path by their places, what stood there in each parent, what stands there now.
 type Answer = (usize, usize, Vec<Option<Entry>>, Option<Entry>);
 
-/// What the wanted names of a folder stand for in one tree, in the order of the names.
-type Contents = HashMap<(usize, Oid), Box<[Option<Found>]>>;
+/// What the wanted names of a folder stand for in one tree, in the order of the names. Trees that agree share it.
+type Contents = ById<(usize, Oid), Arc<Names>>;
 
 /// Takes the questions one level down: touches of paths that end here, and questions for the folders below.
 fn answer(
@@ -187,10 +199,18 @@ fn answer(
 ) -> Vec<Question> {
     let mut below = Vec::new();
     for question in questions {
-        let names_of = |tree: Option<Oid>| contents.get(&(question.folder, tree?)).map(AsRef::as_ref);
-        let at = |names: Option<&[Option<Found>]>, name: usize| names?.get(name).copied().flatten();
+        let names_of = |tree: Option<Oid>| contents.get(&(question.folder, tree?));
+        let at = |names: Option<&Arc<Names>>, name: usize| names?.get(name).copied().flatten();
         let names_now = names_of(question.now);
         let names_before: Vec<_> = question.before.iter().map(|tree| names_of(*tree)).collect();
+        // Nearly all commits leave the wanted names of a folder as one of their parents has them.
+        let same = |before: &Option<&Arc<Names>>| match (before, names_now) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            _ => false,
+        };
+        if names_before.iter().any(same) {
+            continue;
+        }
         for (name, (_, path, folder)) in folders[question.folder].names.iter().enumerate() {
             let now = at(names_now, name);
             if names_before.iter().any(|names| at(*names, name) == now) {
@@ -238,22 +258,23 @@ fn read_folders(
     folders: &[Folder],
     questions: &[Question],
 ) -> Result<Contents, UpstreamError> {
-    let wanted: HashSet<(usize, Oid)> =
+    let wanted: HashSet<(usize, Oid), IdState> =
         questions.iter().flat_map(|question| question.trees().map(|tree| (question.folder, tree))).collect();
     let mut wanted: Vec<_> = wanted.into_iter().collect();
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = (wanted.len() / FOLDERS_PER_THREAD).clamp(1, available);
+    let places = objects.places();
+    wanted.sort_by_cached_key(|(folder, tree)| (places.of_object(tree), *folder, *tree));
     if threads == 1 {
         return objects.read(|reader| read_share(reader, folders, &wanted));
     }
-    objects.read(|reader| reader.sort_by_place(&mut wanted));
     let share = wanted.len().div_ceil(threads);
     std::thread::scope(|scope| {
         let threads: Vec<_> = wanted
             .chunks(share)
             .map(|share| scope.spawn(|| objects.read(|reader| read_share(reader, folders, share))))
             .collect();
-        let mut contents = Contents::with_capacity(wanted.len());
+        let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
         for thread in threads {
             let stopped = |_| UpstreamError::Unreadable {
                 what: "the upstream's folders".to_owned(),
@@ -270,38 +291,12 @@ fn read_share(
     folders: &[Folder],
     wanted: &[(usize, Oid)],
 ) -> Result<Contents, UpstreamError> {
-    let mut contents = Contents::with_capacity(wanted.len());
+    let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
+    let mut last: HashMap<usize, LastTree> = HashMap::new();
     for &(folder, tree) in wanted {
-        contents.insert((folder, tree), read_names(&folders[folder], &tree, reader.tree(&tree)?)?);
+        let last = last.entry(folder).or_insert_with(|| LastTree::new(folders[folder].names.len()));
+        last.read(&folders[folder], &tree, reader.tree(&tree)?)?;
+        contents.insert((folder, tree), Arc::clone(&last.names));
     }
     Ok(contents)
-}
-
-fn read_names(folder: &Folder, tree: &Oid, data: &[u8]) -> Result<Box<[Option<Found>]>, UpstreamError> {
-    let mut names: Box<[Option<Found>]> = vec![None; folder.names.len()].into();
-    for line in parse_tree(data) {
-        let line = line.map_err(|why| unreadable(Kind::Tree, tree, why.to_owned()))?;
-        let Some(index) = folder.find(line.name) else { continue };
-        if names[index].replace(line.what).is_some() {
-            return Err(unreadable(Kind::Tree, tree, format!("it has {:?} twice", line.name)));
-        }
-    }
-    Ok(names)
-}
-
-impl Reader<'_> {
-    /// Sorts trees by where they lie, so that deltas find their bases in the cache. Those that lie in no pack
-    /// come first; one that is not here at all is found out when it is read.
-    fn sort_by_place(&mut self, trees: &mut [(usize, Oid)]) {
-        let mut buffer = Vec::new();
-        trees.sort_by_cached_key(|(folder, tree)| {
-            let place = self.location(tree, &mut buffer);
-            (place, *folder, *tree)
-        });
-    }
-
-    fn location(&self, tree: &Oid, buffer: &mut Vec<u8>) -> Option<(u32, u64)> {
-        let place = self.handle().location_by_oid(&gix::ObjectId::from(*tree), buffer).ok().flatten()?;
-        Some((place.pack_id, place.pack_offset))
-    }
 }

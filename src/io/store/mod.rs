@@ -11,11 +11,14 @@ mod error;
 mod first_parents;
 mod git;
 mod history;
+mod last_tree;
 mod location;
 mod names;
 mod objects;
 mod open;
+mod places;
 mod submodules;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +37,7 @@ pub use submodules::{SubmoduleError, SubmoduleSpec, add_submodules, submodule_va
 
 use crate::id::{BlobId, CommitId, TreeId, UpstreamPath};
 use crate::tree::{Entry, Listing};
-use crate::upstream::{Commit, Touch, UpstreamError};
+use crate::upstream::{Commit, Touch, UpstreamError, Walk, Walked};
 
 /// Listings that are kept: base and pin of a few overlays.
 const LISTINGS: usize = 4;
@@ -73,6 +76,9 @@ impl Store {
     fn with_names_of(mut self, clone: Store) -> Self {
         if clone.is_shallow() {
             self.objects.set_shallow();
+        }
+        if clone.objects.is_partial() {
+            self.objects.set_partial();
         }
         self.clone = Some(clone.objects);
         self
@@ -121,6 +127,20 @@ impl Store {
         names::resolve(&self.objects, rev)
     }
 
+    /// The commits of all branches and tags that the store knows, each once.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn all_heads(&self) -> Result<Vec<CommitId>, UpstreamError> {
+        let mut heads = names::all(&self.objects)?;
+        if let Some(clone) = &self.clone {
+            heads.extend(names::all(clone)?);
+        }
+        heads.sort();
+        heads.dedup();
+        Ok(heads)
+    }
+
     /// The branches of the upstream that the store knows, sorted; none if it has only commits.
     #[must_use]
     pub fn branches(&self) -> Vec<String> {
@@ -155,6 +175,19 @@ impl Store {
 
     fn own_blob(&self, id: BlobId) -> Result<Arc<[u8]>, UpstreamError> {
         self.objects.read(|reader| reader.blob(id.as_bytes()))
+    }
+
+    fn own_blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        let places = self.objects.places();
+        order.sort_by_cached_key(|index| places.of_object(ids[*index].as_bytes()));
+        let mut blobs: Vec<Arc<[u8]>> = vec![Arc::default(); ids.len()];
+        self.objects.read(|reader| {
+            for index in order {
+                blobs[index] = reader.blob(ids[index].as_bytes())?;
+            }
+            Ok(blobs)
+        })
     }
 
     fn own_listing(&self, commit: CommitId) -> Result<Listing, UpstreamError> {
@@ -210,6 +243,15 @@ impl Store {
         paths: &[UpstreamPath],
     ) -> Result<Option<Vec<crate::upstream::Link>>, UpstreamError> {
         first_parents::line(&self.objects, from, to, paths)
+    }
+
+    fn own_walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
+        walk::walk(&self.objects, question)
+    }
+
+    fn may_have_own_blob(&self, id: BlobId) -> bool {
+        let is_whole = !self.is_shallow() && !self.objects.is_partial();
+        !is_whole || self.objects.read(|reader| reader.has(id.as_bytes()))
     }
 }
 

@@ -92,6 +92,35 @@ pub(super) fn default_branch(objects: &Objects) -> Option<String> {
     String::from_utf8(branch).ok()
 }
 
+/// The commits of all branches and tags, each once.
+///
+/// # Errors
+/// If they cannot be listed.
+pub(super) fn all(objects: &Objects) -> Result<Vec<CommitId>, UpstreamError> {
+    let failed = |error: &(dyn std::error::Error + 'static)| UpstreamError::Unreadable {
+        what: "the names of branches and tags".to_owned(),
+        why: sentence(error),
+    };
+    let repository = objects.names();
+    let references = repository.references().map_err(|error| failed(&error))?;
+    let mut commits = Vec::new();
+    for reference in references.all().map_err(|error| failed(&error))? {
+        // A name that cannot be read, or that stands for no commit, leads to no history.
+        let Ok(reference) = reference else { continue };
+        let name = reference.name().as_bstr().to_owned();
+        let Some(id) = reference.try_id().and_then(|id| id.as_bytes().first_chunk().copied()) else {
+            continue;
+        };
+        if let Ok(Some(commit)) = peel(objects, &name.to_string(), id)
+            && !commits.contains(&commit)
+        {
+            commits.push(commit);
+        }
+    }
+    commits.sort();
+    Ok(commits)
+}
+
 /// The branches of the upstream: what a person's clone has of `origin`, else the branches here.
 pub(super) fn branches(objects: &Objects) -> Vec<String> {
     let repository = objects.names();

@@ -5,16 +5,64 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use bstr::{BStr, ByteSlice};
 use gix::objs::{Find, Kind};
 
+use super::places::Places;
+use super::walk::Lineage;
 use crate::tree::Mode;
 use crate::upstream::UpstreamError;
 
 /// The bytes of a SHA-1.
 pub(super) type Oid = [u8; 20];
+
+/// A map by ids. These are hashes already; a number of this process keeps anybody from choosing where they go.
+pub(super) type ById<K, V> = HashMap<K, V, IdState>;
+
+/// Hashes ids.
+#[derive(Clone)]
+pub(super) struct IdState(u64);
+
+impl Default for IdState {
+    fn default() -> Self {
+        Self(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0))
+    }
+}
+
+impl std::hash::BuildHasher for IdState {
+    type Hasher = IdHasher;
+
+    fn build_hasher(&self) -> IdHasher {
+        IdHasher(self.0)
+    }
+}
+
+/// Mixes words, the first eight bytes of each part.
+pub(super) struct IdHasher(u64);
+
+impl std::hash::Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let word = match bytes.first_chunk() {
+            Some(word) => u64::from_le_bytes(*word),
+            None => bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        };
+        self.write_u64(word);
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
 
 /// The level of a commit that is not in the commit-graph: above all that are.
 pub(super) const NO_LEVEL: u32 = u32::MAX;
@@ -39,8 +87,12 @@ pub(super) struct Objects {
     idle: Mutex<Vec<gix::OdbHandle>>,
     graph: Option<gix::commitgraph::Graph>,
     /// Headers that are not in the commit-graph; decoding them again for each question would dominate.
-    headers: RwLock<HashMap<Oid, Arc<Header>>>,
+    headers: RwLock<ById<Oid, Arc<Header>>>,
     shallow: bool,
+    partial: bool,
+    places: OnceLock<Places>,
+    /// The last walk: who reaches what.
+    pub lineage: Mutex<Option<Arc<Lineage>>>,
 }
 
 /// A handle on the objects for one thread.
@@ -67,12 +119,27 @@ impl Objects {
         // Git does not use the commit-graph of a shallow repository either: it can disagree with what is here.
         // One that cannot be read only costs time.
         let graph = if shallow { None } else { local.commit_graph_if_enabled().ok().flatten() };
-        Ok(Self { repository, idle: Mutex::default(), graph, headers: RwLock::default(), shallow })
+        let partial = is_partial(&local);
+        Ok(Self {
+            repository,
+            idle: Mutex::default(),
+            graph,
+            headers: RwLock::default(),
+            shallow,
+            partial,
+            places: OnceLock::new(),
+            lineage: Mutex::default(),
+        })
     }
 
     /// Whether history is cut off.
     pub fn is_shallow(&self) -> bool {
         self.shallow
+    }
+
+    /// Whether objects may be missing that the upstream has: a clone made with `--filter`.
+    pub fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// Takes the repository for one whose history is cut off: it borrows objects from such a one.
@@ -81,9 +148,19 @@ impl Objects {
         self.graph = None;
     }
 
+    /// Takes the repository for one that lacks objects: it borrows from such a one.
+    pub fn set_partial(&mut self) {
+        self.partial = true;
+    }
+
     /// The folder of the objects themselves.
     pub fn objects_dir(&self) -> PathBuf {
         self.repository.objects.path().to_owned()
+    }
+
+    /// Where objects lie.
+    pub fn places(&self) -> &Places {
+        self.places.get_or_init(|| Places::of(&self.objects_dir()))
     }
 
     /// A repository handle, for names.
@@ -96,8 +173,6 @@ impl Objects {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let handle = idle.unwrap_or_else(|| {
             let mut handle = self.repository.to_thread_local().objects;
-            // Where an object lies means something only while its pack stays open.
-            handle.prevent_pack_unload();
             handle.set_pack_cache(|| {
                 Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(PACK_CACHE))
             });
@@ -115,15 +190,21 @@ impl Objects {
     }
 }
 
+/// Whether the configuration says that a remote keeps back what was not asked for.
+fn is_partial(repository: &gix::Repository) -> bool {
+    let config = repository.config_snapshot();
+    let config = config.plumbing();
+    let says = |section: &str, keys: &[&str]| {
+        let sections = config.sections_by_name(section).into_iter().flatten();
+        sections.into_iter().any(|section| keys.iter().any(|key| section.contains_value_name(key)))
+    };
+    says("extensions", &["partialClone"]) || says("remote", &["promisor", "partialCloneFilter"])
+}
+
 impl Reader<'_> {
     /// The objects that this reads.
     pub fn objects(&self) -> &Objects {
         self.objects
-    }
-
-    /// The handle itself.
-    pub fn handle(&self) -> &gix::OdbHandle {
-        &self.handle
     }
 
     /// The kind and the bytes of an object; `None` if it is not here.
@@ -192,6 +273,11 @@ impl Reader<'_> {
     pub fn commit(&mut self, id: &Oid) -> Result<&[u8], UpstreamError> {
         let objects = self.objects;
         self.try_object(Kind::Commit, id)?.ok_or_else(|| objects.missing("commit", id))
+    }
+
+    /// Whether an object of this name is here.
+    pub fn has(&self, id: &Oid) -> bool {
+        gix::objs::Exists::exists(&self.handle, &gix::ObjectId::from(*id))
     }
 
     /// Whether this object is here and a commit.
@@ -343,7 +429,8 @@ pub(super) fn parse_tree(mut data: &[u8]) -> impl Iterator<Item = Result<TreeLin
     })
 }
 
-fn parse_tree_line(data: &[u8]) -> Result<(TreeLine<'_>, &[u8]), &'static str> {
+/// The first line of a tree object, and what is behind it.
+pub(super) fn parse_tree_line(data: &[u8]) -> Result<(TreeLine<'_>, &[u8]), &'static str> {
     // A history reads tens of millions of lines: no general search and no general number here.
     let digits = data.iter().take(7).position(|&byte| byte == b' ').ok_or("an entry has no mode")?;
     let mut mode = 0_u32;

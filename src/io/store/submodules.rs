@@ -19,7 +19,7 @@ use super::open::{Need, StoreSpec, open, variable};
 
 use crate::id::{BlobId, CommitId, Name, UpstreamPath};
 use crate::tree::{Entry, Listing, Mode};
-use crate::upstream::{Commit, Link, Touch, Upstream, UpstreamError};
+use crate::upstream::{Commit, Heads, Link, Reached, Touch, Upstream, UpstreamError, Walk, Walked};
 
 /// A submodule with its store.
 pub(super) struct Module {
@@ -268,6 +268,84 @@ impl Upstream for Store {
             }
         }
         Ok(touches)
+    }
+
+    /// For paths in a submodule: the submodule's own commits.
+    fn walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
+        if self.modules.is_empty() {
+            return self.own_walk(question);
+        }
+        let own = |paths: &[UpstreamPath]| -> Vec<UpstreamPath> {
+            paths.iter().filter(|path| self.module_of(path).is_none()).cloned().collect()
+        };
+        let (between, common) = (own(question.between), own(question.common));
+        let mut walked =
+            self.own_walk(&Walk { heads: question.heads, between: &between, common: &common })?;
+        for module in &self.modules {
+            self.walk_in(module, question, &mut walked)?;
+        }
+        Ok(walked)
+    }
+
+    fn blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
+        match self.own_blobs(ids) {
+            Err(UpstreamError::Missing { .. }) if !self.modules.is_empty() => {
+                ids.iter().map(|id| self.blob(*id)).collect()
+            }
+            blobs => blobs,
+        }
+    }
+
+    fn may_have_blob(&self, id: BlobId) -> Result<bool, UpstreamError> {
+        if self.may_have_own_blob(id) {
+            return Ok(true);
+        }
+        for module in &self.modules {
+            if module.store.may_have_blob(id)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Store {
+    /// The touches of paths in a submodule: heads stand for the commits that they name of it.
+    fn walk_in(
+        &self,
+        module: &Module,
+        question: &Walk<'_>,
+        walked: &mut Walked,
+    ) -> Result<(), UpstreamError> {
+        let inner = |paths: &[UpstreamPath]| -> Vec<UpstreamPath> {
+            paths.iter().filter_map(|path| module.inner(path).flatten()).collect()
+        };
+        let (between, common) = (inner(question.between), inner(question.common));
+        if between.is_empty() && common.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<Option<CommitId>> =
+            question.heads.iter().map(|head| self.commit_of(module, *head)).collect::<Result<_, _>>()?;
+        let mut heads: Vec<CommitId> = named.iter().copied().flatten().collect();
+        heads.sort();
+        heads.dedup();
+        // Where a head has no such submodule, no commit of it is reached by all heads.
+        let all: Vec<UpstreamPath> = between.iter().chain(&common).cloned().collect();
+        let common = if named.contains(&None) { &all } else { &common };
+        let question = Walk { heads: &heads, between: &all, common };
+        let found = module.store.walk(&question).map_err(|error| module.named(error))?;
+        for Reached { touch, heads: by } in found.touches {
+            let mut outer = Heads::none_of(named.len());
+            for (place, commit) in named.iter().enumerate() {
+                let inner = commit.and_then(|commit| heads.iter().position(|head| *head == commit));
+                if inner.is_some_and(|inner| by.has(inner)) {
+                    outer.add(place);
+                }
+            }
+            let touch = Touch { path: module.outer(&touch.path)?, ..touch };
+            walked.touches.push(Reached { touch, heads: outer });
+        }
+        Ok(())
     }
 }
 

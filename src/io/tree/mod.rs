@@ -332,5 +332,5 @@ fn prepare_home(home: &Root) -> Result<(), TreeError> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "git"))]
 mod tests;

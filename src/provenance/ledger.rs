@@ -1,0 +1,589 @@
+//! Where each line of a path came from and where it went, over upstream's versions between two commits.
+//!
+//! Every line of the base has an identity, and so has every line that a later commit brought. A version is a list of
+//! identities: lines that a diff aligns with the parent's keep theirs. So a commit *gains* and *loses* lines; a merge
+//! only those in which it differs from all its parents. What stands at the pin and what was lost on the way is known
+//! once for all overlays on the path, from small diffs of neighbouring versions.
+//!
+//! A content has a commit's change of the path if it has all lines that the commit gained and none that it lost.
+//! Lines without a letter or a digit (braces, blank ones) can be aligned anywhere, so they do not count, unless a
+//! hunk has no others. What a later commit took out again is judged by that later one: who has the later one has
+//! all of it.
+//!
+//! What is not text (binary files, links) is one line: it is there as a whole or not at all.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::id::BlobId;
+use crate::merge::is_binary;
+use crate::tree::{Content, Entry, Mode};
+use crate::upstream::{Touch, Upstream, UpstreamError};
+
+use super::align::{Aligner, Run};
+use super::hunks::each_line as lines;
+
+/// A line's text, by its place among all texts.
+type Text = u32;
+/// A line's identity.
+type Line = u32;
+
+/// Bytes of versions that are kept for the next one to be compared with.
+const MOST_BYTES_KEPT: usize = 16 << 20;
+
+/// The lines of a version.
+#[derive(Debug, Default)]
+struct Version {
+    lines: Vec<Line>,
+}
+
+/// The bytes of a version, and where each line ends.
+#[derive(Debug, Clone)]
+struct Bytes {
+    bytes: Arc<[u8]>,
+    ends: Arc<[usize]>,
+}
+
+/// What a commit did to the path.
+#[derive(Debug, Default)]
+struct Step {
+    hunks: Vec<Hunk>,
+    /// The mode that it set.
+    mode: Option<Mode>,
+}
+
+/// Lines gained and lost at one place.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Hunk {
+    gained: Vec<Line>,
+    lost: Vec<Line>,
+}
+
+/// What a content does with a commit's change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// The commit changed nothing of its own here: a merge that put its parents' changes together.
+    Nothing,
+    /// The content has it, or upstream itself took it out again.
+    Included,
+    /// The content takes it out.
+    Undone,
+}
+
+/// The lines of one path over some versions.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    texts: Vec<Box<[u8]>>,
+    known_texts: HashMap<Box<[u8]>, Text>,
+    /// The text of each identity.
+    text_of: Vec<Text>,
+    versions: HashMap<Entry, Arc<Version>>,
+    steps: Vec<Step>,
+    base: Option<Entry>,
+    pin: Option<Entry>,
+    /// Contents by their names, as far as they are kept.
+    contents: HashMap<Entry, Bytes>,
+    kept: usize,
+    /// Contents that are needed soon.
+    ahead: HashMap<Entry, Arc<[u8]>>,
+    aligner: Aligner,
+    tally: Tally,
+}
+
+/// Counts of lines, with room that is used again.
+#[derive(Debug, Default)]
+struct Tally {
+    round: u32,
+    counts: Vec<(u32, u32)>,
+}
+
+impl Tally {
+    fn start(&mut self, lines: usize) {
+        self.round = self.round.wrapping_add(1);
+        if self.round == 0 {
+            self.counts.clear();
+            self.round = 1;
+        }
+        if self.counts.len() < lines {
+            self.counts.resize(lines, (0, 0));
+        }
+    }
+
+    fn add(&mut self, line: Line) {
+        let count = &mut self.counts[line as usize];
+        *count = if count.0 == self.round { (self.round, count.1 + 1) } else { (self.round, 1) };
+    }
+
+    fn count(&self, line: Line) -> u32 {
+        self.counts.get(line as usize).filter(|count| count.0 == self.round).map_or(0, |count| count.1)
+    }
+}
+
+/// Touches whose contents are read at once.
+const AT_ONCE: usize = 128;
+
+impl Ledger {
+    /// Follows the path from its content at the base over these touches, oldest first, to that at the pin. `known` are
+    /// contents that need not be read, or that upstream does not have.
+    ///
+    /// # Errors
+    /// If a content is not here.
+    pub(super) fn follow(
+        base: Option<Entry>,
+        touches: &[&Touch],
+        pin: Option<Entry>,
+        known: &[&Content],
+        upstream: &dyn Upstream,
+    ) -> Result<Self, UpstreamError> {
+        let mut ledger = Self { base, pin, ..Self::default() };
+        let known: HashMap<Entry, Arc<[u8]>> =
+            known.iter().map(|content| (content.entry(), Arc::clone(&content.bytes))).collect();
+        ledger.ahead = known.clone();
+        if let Some(base) = base {
+            ledger.version(base, &[], upstream)?;
+        }
+        for touches in touches.chunks(AT_ONCE) {
+            ledger.read_ahead(touches, &known, upstream)?;
+            for touch in touches {
+                let step = ledger.step(touch, upstream)?;
+                ledger.steps.push(step);
+            }
+        }
+        if let Some(pin) = pin {
+            let near: Vec<Entry> = base.into_iter().collect();
+            ledger.version(pin, &near, upstream)?;
+        }
+        (ledger.contents, ledger.ahead) = (HashMap::new(), HashMap::new());
+        Ok(ledger)
+    }
+
+    fn read_ahead(
+        &mut self,
+        touches: &[&Touch],
+        known: &HashMap<Entry, Arc<[u8]>>,
+        upstream: &dyn Upstream,
+    ) -> Result<(), UpstreamError> {
+        let entries = touches.iter().flat_map(|touch| touch.before.iter().chain([&touch.after]));
+        let mut wanted: Vec<Entry> = entries.copied().flatten().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted.retain(|entry| {
+            entry.mode != Mode::Submodule && !self.versions.contains_key(entry) && !known.contains_key(entry)
+        });
+        let ids: Vec<BlobId> = wanted.iter().map(|entry| entry.id).collect();
+        self.ahead = known.clone();
+        self.ahead.extend(wanted.into_iter().zip(upstream.blobs(&ids)?));
+        Ok(())
+    }
+
+    fn step(&mut self, touch: &Touch, upstream: &dyn Upstream) -> Result<Step, UpstreamError> {
+        let near_base: Vec<Entry> = self.base.into_iter().collect();
+        let parents: Vec<Entry> = touch.before.iter().copied().flatten().collect();
+        for parent in &parents {
+            self.version(*parent, &near_base, upstream)?;
+        }
+        let after = match touch.after {
+            Some(after) => self.version(after, &parents, upstream)?,
+            None => Arc::default(),
+        };
+        let of = |entry: &Option<Entry>| match entry {
+            Some(entry) => self.versions.get(entry).cloned().unwrap_or_default(),
+            None => Arc::default(),
+        };
+        let parents: Vec<Arc<Version>> = touch.before.iter().map(of).collect();
+        let mode = touch.after.map(|entry| entry.mode);
+        let is_new_mode = |parent: &Option<Entry>| parent.is_some_and(|parent| Some(parent.mode) != mode);
+        let mode = mode.filter(|_| !touch.before.is_empty() && touch.before.iter().all(is_new_mode));
+        let hunks = match parents.as_slice() {
+            [] => vec![Hunk { gained: after.lines.clone(), lost: Vec::new() }],
+            [parent] => hunks(&mut self.aligner, &parent.lines, &after.lines),
+            parents => {
+                self.tally.start(self.text_of.len());
+                parents.iter().flat_map(|parent| &parent.lines).for_each(|line| self.tally.add(*line));
+                let gained = |line: &Line| self.tally.count(*line) == 0;
+                let gained: Vec<Line> = after.lines.iter().copied().filter(gained).collect();
+                let everywhere = |line: &Line| self.tally.count(*line) as usize == parents.len();
+                let lost: Vec<Line> = parents[0].lines.iter().copied().filter(everywhere).collect();
+                self.tally.start(self.text_of.len());
+                after.lines.iter().for_each(|line| self.tally.add(*line));
+                let lost = lost.into_iter().filter(|line| self.tally.count(*line) == 0).collect();
+                vec![Hunk { gained, lost }]
+            }
+        };
+        let is_something = |hunk: &Hunk| !hunk.gained.is_empty() || !hunk.lost.is_empty();
+        Ok(Step { hunks: hunks.into_iter().filter(is_something).collect(), mode })
+    }
+
+    /// The lines of a content; identities come from these others, the first that has an equal line there.
+    fn version(
+        &mut self,
+        entry: Entry,
+        near: &[Entry],
+        upstream: &dyn Upstream,
+    ) -> Result<Arc<Version>, UpstreamError> {
+        if let Some(version) = self.versions.get(&entry) {
+            return Ok(Arc::clone(version));
+        }
+        let bytes = self.read(entry, upstream)?.bytes;
+        let mut version = Version::default();
+        match near.first().and_then(|near| Some((*near, self.versions.get(near).cloned()?))) {
+            Some((near, old)) if is_text(near, entry) => {
+                let before = self.read(near, upstream)?;
+                self.align(&before, &old, &bytes, entry, &mut version);
+            }
+            _ => self.append(&bytes, entry, &mut version),
+        }
+        for other in near.iter().skip(1) {
+            if let Some(other) = self.versions.get(other).cloned() {
+                self.adopt(&other, &mut version, near[0]);
+            }
+        }
+        let version = Arc::new(version);
+        self.versions.insert(entry, Arc::clone(&version));
+        Ok(version)
+    }
+
+    fn read(&mut self, entry: Entry, upstream: &dyn Upstream) -> Result<Bytes, UpstreamError> {
+        if let Some(known) = self.contents.get(&entry) {
+            return Ok(known.clone());
+        }
+        let bytes = match (self.ahead.get(&entry), entry.mode) {
+            (Some(bytes), _) => Arc::clone(bytes),
+            (None, Mode::Submodule) => Arc::from(entry.id.to_string().into_bytes()),
+            (None, _) => upstream.blob(entry.id)?,
+        };
+        if self.kept + bytes.len() > MOST_BYTES_KEPT {
+            self.contents.clear();
+            self.kept = 0;
+        }
+        self.kept += bytes.len();
+        let mut end = 0;
+        let ends = split(&bytes, entry.mode).map(|line| {
+            end += line.len();
+            end
+        });
+        let ends = ends.collect();
+        let read = Bytes { bytes, ends };
+        self.contents.insert(entry, read.clone());
+        Ok(read)
+    }
+
+    /// Lines that start and end as in the old version are the old ones; between them a diff decides.
+    fn align(&mut self, before: &Bytes, old: &Version, bytes: &[u8], entry: Entry, into: &mut Version) {
+        if is_one_line(&before.bytes, entry.mode) || is_one_line(bytes, entry.mode) {
+            self.append(bytes, entry, into);
+            return;
+        }
+        let (before, ends) = (&before.bytes, &before.ends);
+        let (head, tail) = equal_ends(before, ends, bytes);
+        let tail_start = ends.len() - tail;
+        let start = |line: usize| line.checked_sub(1).map_or(0, |last| ends[last]);
+        let (head_bytes, tail_bytes) = (start(head), before.len() - start(tail_start));
+        into.lines.reserve(old.lines.len() + 16);
+        into.lines.extend_from_slice(&old.lines[..head]);
+
+        let old_middle = &old.lines[head..tail_start];
+        let old_texts: Vec<Text> = old_middle.iter().map(|line| self.text_of[*line as usize]).collect();
+        let middle = &bytes[head_bytes..bytes.len() - tail_bytes];
+        let texts: Vec<Text> = lines(middle).map(|line| self.text(line)).collect();
+        let mut at = 0;
+        for Run { old: at_old, new: at_new, len } in self.aligner.align(&old_texts, &texts) {
+            for text in &texts[at..at_new] {
+                let line = self.born(*text);
+                into.lines.push(line);
+            }
+            into.lines.extend_from_slice(&old_middle[at_old..at_old + len]);
+            at = at_new + len;
+        }
+        for text in &texts[at..] {
+            let line = self.born(*text);
+            into.lines.push(line);
+        }
+        into.lines.extend_from_slice(&old.lines[tail_start..]);
+    }
+
+    fn append(&mut self, bytes: &[u8], entry: Entry, into: &mut Version) {
+        for line in split(bytes, entry.mode) {
+            let text = self.text(line);
+            let line = self.born(text);
+            into.lines.push(line);
+        }
+    }
+
+    /// Takes identities of another parent for lines that the first parent does not have.
+    fn adopt(&mut self, other: &Version, version: &mut Version, first: Entry) {
+        let text = |line: &Line| self.text_of[*line as usize];
+        let old: Vec<Text> = other.lines.iter().map(text).collect();
+        let new: Vec<Text> = version.lines.iter().map(text).collect();
+        // One for each line of the version, and two more for those of the first parent.
+        self.tally.start(self.text_of.len());
+        version.lines.iter().for_each(|line| self.tally.add(*line));
+        if let Some(first) = self.versions.get(&first) {
+            first.lines.iter().chain(&first.lines).for_each(|line| self.tally.add(*line));
+        }
+        for Run { old, new, len } in self.aligner.align(&old, &new) {
+            for offset in 0..len {
+                let theirs = other.lines[old + offset];
+                let line = &mut version.lines[new + offset];
+                let is_taken = matches!(self.tally.count(theirs), 1 | 3);
+                if self.tally.count(*line) < 2 && !is_taken {
+                    *line = theirs;
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, line: &[u8]) -> Text {
+        if let Some(text) = self.known_texts.get(line) {
+            return *text;
+        }
+        let text = u32::try_from(self.texts.len()).unwrap_or(Text::MAX);
+        self.texts.push(line.into());
+        self.known_texts.insert(line.into(), text);
+        text
+    }
+
+    fn born(&mut self, text: Text) -> Line {
+        self.text_of.push(text);
+        u32::try_from(self.text_of.len() - 1).unwrap_or(Line::MAX)
+    }
+
+    fn bytes_of(&self, line: Line) -> &[u8] {
+        &self.texts[self.text_of[line as usize] as usize]
+    }
+
+    fn lines_at(&self, entry: Option<Entry>) -> &[Line] {
+        entry.and_then(|entry| self.versions.get(&entry)).map_or(&[], |version| &version.lines)
+    }
+
+    /// For each step, oldest first, what this content does with it.
+    pub(super) fn judge(&self, ours: Option<&Content>) -> Vec<Judgement> {
+        let ours_lines = ours.map_or_else(Vec::new, |ours| split(&ours.bytes, ours.mode).collect());
+        let ours_texts: Vec<Option<Text>> =
+            ours_lines.iter().map(|line| self.known_texts.get(*line).copied()).collect();
+        let at_pin = self.lines_at(self.pin);
+        let at_base = self.lines_at(self.base);
+        let (pin_kept, ours_explained) = self.matched(at_pin, &ours_texts);
+        let mut kept: HashSet<Line> = HashSet::new();
+        kept.extend(at_pin.iter().zip(&pin_kept).filter(|(_, place)| place.is_some()).map(|(line, _)| *line));
+        let in_pin: HashSet<Line> = at_pin.iter().copied().collect();
+        let of_base: HashSet<Line> = at_base.iter().copied().collect();
+        let (base_kept, _) = self.matched(at_base, &ours_texts);
+        for (line, place) in at_base.iter().zip(&base_kept) {
+            if place.is_some_and(|place| !ours_explained[place]) {
+                kept.insert(*line);
+            }
+        }
+        let free: HashSet<Text> = ours_texts
+            .iter()
+            .zip(&ours_explained)
+            .filter(|(_, explained)| !**explained)
+            .filter_map(|(text, _)| *text)
+            .collect();
+        let is_free = |line: Line| free.contains(&self.text_of[line as usize]);
+
+        let mut lost_at: HashMap<Line, Vec<usize>> = HashMap::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            for line in step.hunks.iter().flat_map(|hunk| &hunk.lost) {
+                lost_at.entry(*line).or_default().push(index);
+            }
+        }
+        let mut undone = vec![false; self.steps.len()];
+        for index in (0..self.steps.len()).rev() {
+            let step = &self.steps[index];
+            let is_missing = |line: &Line| {
+                if in_pin.contains(line) {
+                    return !kept.contains(line);
+                }
+                let later = lost_at.get(line).into_iter().flatten().filter(|later| **later > index);
+                !is_free(*line) && later.into_iter().any(|later| undone[*later])
+            };
+            let is_back = |line: &Line| {
+                !in_pin.contains(line)
+                    && if of_base.contains(line) { kept.contains(line) } else { is_free(*line) }
+            };
+            let mode_undone = step.mode.is_some_and(|mode| {
+                self.pin.is_some_and(|pin| pin.mode == mode) && ours.is_none_or(|ours| ours.mode != mode)
+            });
+            let by_lines = step.hunks.iter().any(|hunk| {
+                let (gained, lost) = (self.counted(hunk, &hunk.gained), self.counted(hunk, &hunk.lost));
+                gained.into_iter().any(|line| is_missing(&line))
+                    || lost.into_iter().any(|line| is_back(&line))
+            });
+            undone[index] = mode_undone || by_lines;
+        }
+        let judge = |(step, undone): (&Step, bool)| match undone {
+            true => Judgement::Undone,
+            false if step.hunks.is_empty() && step.mode.is_none() => Judgement::Nothing,
+            false => Judgement::Included,
+        };
+        self.steps.iter().zip(undone).map(judge).collect()
+    }
+
+    /// The lines that count: all with a letter or a digit, or all of a hunk that has no such line.
+    fn counted(&self, hunk: &Hunk, lines: &[Line]) -> Vec<Line> {
+        let says = |line: &&Line| self.bytes_of(**line).iter().any(u8::is_ascii_alphanumeric);
+        let says_something = hunk.gained.iter().chain(&hunk.lost).any(|line| says(&line));
+        lines.iter().filter(|line| !says_something || says(line)).copied().collect()
+    }
+
+    /// Where in a text each of these lines is, and which of the text's lines are one of them.
+    fn matched(&self, old: &[Line], new: &[Option<Text>]) -> (Vec<Option<usize>>, Vec<bool>) {
+        let (mut places, mut explained) = (vec![None; old.len()], vec![false; new.len()]);
+        let old: Vec<Text> = old.iter().map(|line| self.text_of[*line as usize]).collect();
+        // A text that upstream never had is equal to nothing.
+        let mut next = u32::try_from(self.texts.len()).unwrap_or(Text::MAX);
+        let mut number = |text: &Option<Text>| {
+            text.unwrap_or_else(|| {
+                next = next.saturating_add(1);
+                next
+            })
+        };
+        let new: Vec<Text> = new.iter().map(&mut number).collect();
+        for Run { old, new, len } in Aligner::default().align(&old, &new) {
+            for offset in 0..len {
+                places[old + offset] = Some(new + offset);
+                explained[new + offset] = true;
+            }
+        }
+        (places, explained)
+    }
+
+    /// The lines that upstream lost between base and pin and does not have at the pin, with the last step that
+    /// lost each, by their text without white space around it.
+    pub(super) fn lost(&self) -> HashMap<&[u8], usize> {
+        let in_pin: HashSet<Line> = self.lines_at(self.pin).iter().copied().collect();
+        let mut lost = HashMap::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            let lines = step.hunks.iter().flat_map(|hunk| &hunk.lost);
+            for line in lines.filter(|line| !in_pin.contains(line)) {
+                lost.insert(self.bytes_of(*line).trim_ascii(), index);
+            }
+        }
+        lost
+    }
+
+    /// The steps that touch one of these lines, by their texts without white space around them.
+    pub(super) fn steps_with(&self, wanted: &HashSet<&[u8]>) -> Vec<usize> {
+        let has = |step: &Step| {
+            let mut lines = step.hunks.iter().flat_map(|hunk| hunk.gained.iter().chain(&hunk.lost));
+            lines.any(|line| wanted.contains(self.bytes_of(*line).trim_ascii()))
+        };
+        (0..self.steps.len()).filter(|index| has(&self.steps[*index])).collect()
+    }
+}
+
+/// Lines to look for in versions.
+#[derive(Debug)]
+pub(super) struct Finder {
+    /// Which of the lines a text is.
+    of_text: HashMap<Text, usize>,
+    count: usize,
+}
+
+impl Ledger {
+    /// Prepares a search for lines, given without white space around them.
+    pub(super) fn finder(&self, wanted: &HashSet<&[u8]>) -> Finder {
+        let places: HashMap<&[u8], usize> =
+            wanted.iter().enumerate().map(|(place, line)| (*line, place)).collect();
+        let texts = self.texts.iter().enumerate();
+        let of_text = texts
+            .filter_map(|(text, line)| Some((Text::try_from(text).ok()?, *places.get(line.trim_ascii())?)))
+            .collect();
+        Finder { of_text, count: wanted.len() }
+    }
+
+    /// Whether a version has all lines. One that the ledger does not know may have them.
+    pub(super) fn has_all(&self, entry: Option<Entry>, wanted: &Finder) -> bool {
+        let Some(entry) = entry else { return wanted.count == 0 };
+        let Some(version) = self.versions.get(&entry) else { return true };
+        let mut found = vec![false; wanted.count];
+        for line in &version.lines {
+            if let Some(place) = wanted.of_text.get(&self.text_of[*line as usize]) {
+                found[*place] = true;
+            }
+        }
+        found.into_iter().all(|found| found)
+    }
+}
+
+/// The name of a content; `None` if nothing stands there.
+pub(super) fn entry_of(content: Option<&Content>) -> Option<Entry> {
+    content.map(|content| Entry { mode: content.mode, id: BlobId::of(&content.bytes) })
+}
+
+fn split(content: &[u8], mode: Mode) -> Box<dyn Iterator<Item = &[u8]> + '_> {
+    if is_one_line(content, mode) { Box::new(std::iter::once(content)) } else { Box::new(lines(content)) }
+}
+
+fn is_one_line(content: &[u8], mode: Mode) -> bool {
+    matches!(mode, Mode::Symlink | Mode::Submodule) || is_binary(content)
+}
+
+fn is_text(a: Entry, b: Entry) -> bool {
+    [a, b].iter().all(|entry| matches!(entry.mode, Mode::File | Mode::Executable))
+}
+
+/// How many lines two texts have in common at their start and, of the rest, at their end.
+fn equal_ends(old: &[u8], ends: &[usize], new: &[u8]) -> (usize, usize) {
+    let start = |line: usize| line.checked_sub(1).map_or(0, |before| ends[before]);
+    let head_bytes = equal_bytes(old, new);
+    let mut head = ends.partition_point(|end| *end <= head_bytes);
+    // The last line may lack its end; then it is only equal to one that lacks it, too.
+    if start(head) < new.len() && start(head) > 0 && old[start(head) - 1] != b'\n' {
+        head -= 1;
+    }
+    let (old_rest, new_rest) = (&old[start(head)..], &new[start(head)..]);
+    let tail_start = old.len() - equal_bytes_at_end(old_rest, new_rest);
+    let mut first = match tail_start {
+        0 => 0,
+        tail_start => (ends.partition_point(|end| *end < tail_start) + 1).max(head),
+    };
+    if first < ends.len() {
+        // The new text must have a line that starts there, too.
+        let at = new.len() - (old.len() - start(first));
+        first += usize::from(at > 0 && new[at - 1] != b'\n');
+    }
+    (head, ends.len().saturating_sub(first))
+}
+
+/// How many bytes two texts have in common at their start.
+fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
+    const STEP: usize = 64;
+    let most = a.len().min(b.len());
+    let mut head = 0;
+    while head + STEP <= most && a[head..head + STEP] == b[head..head + STEP] {
+        head += STEP;
+    }
+    head + a[head..].iter().zip(&b[head..]).take_while(|(a, b)| a == b).count()
+}
+
+/// How many bytes two texts have in common at their end.
+fn equal_bytes_at_end(a: &[u8], b: &[u8]) -> usize {
+    const STEP: usize = 64;
+    let (x, y) = (a.len(), b.len());
+    let mut tail = 0;
+    while tail + STEP <= x.min(y) && a[x - tail - STEP..x - tail] == b[y - tail - STEP..y - tail] {
+        tail += STEP;
+    }
+    let (a, b) = (a[..x - tail].iter().rev(), b[..y - tail].iter().rev());
+    tail + a.zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// What a step from one list of lines to another gains and loses, place by place.
+fn hunks(aligner: &mut Aligner, old: &[Line], new: &[Line]) -> Vec<Hunk> {
+    let mut hunks = Vec::new();
+    let (mut at_old, mut at_new) = (0, 0);
+    let end = Run { old: old.len(), new: new.len(), len: 0 };
+    for run in aligner.align(old, new).into_iter().chain([end]) {
+        let hunk = Hunk { gained: new[at_new..run.new].to_vec(), lost: old[at_old..run.old].to_vec() };
+        if hunk != Hunk::default() {
+            hunks.push(hunk);
+        }
+        (at_old, at_new) = (run.old + run.len, run.new + run.len);
+    }
+    hunks
+}
+
+#[cfg(test)]
+mod tests;
