@@ -53,9 +53,9 @@
 
 #[cfg(feature = "git")]
 pub mod accept;
+pub mod build_script;
 #[cfg(feature = "git")]
 pub mod bump;
-pub mod build_script;
 #[cfg(any(feature = "git", feature = "proof"))]
 pub mod canonical_json;
 #[cfg(feature = "cli")]

@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "this is the place that the other modules leave it to")]
 
 #[cfg(feature = "git")]
-pub mod bump_work;
-#[cfg(feature = "git")]
 pub mod built;
+#[cfg(feature = "git")]
+pub mod bump_work;
 #[cfg(feature = "proof")]
 pub mod cmake;
 #[cfg(feature = "proof")]
