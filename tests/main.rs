@@ -9,8 +9,10 @@
 #[allow(dead_code)]
 mod support;
 
+mod accept;
 mod apply;
 mod base;
+mod bump;
 mod build_script;
 mod cmake_module;
 mod compiled_in;
