@@ -5,6 +5,7 @@ mod base;
 mod bench;
 mod build;
 mod cmake;
+mod command_line;
 mod compiled;
 mod context;
 mod diff;

@@ -17,7 +17,7 @@ use crate::lock::{self, Contents, Lock, LockedUpstream, Stale};
 use crate::overlay::{self, Resolution, Unwanted};
 use crate::plan::Wanted;
 use crate::tree::{Content, Entry};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, UpstreamError};
 
 /// The lock of a manifest: `manifests/mlx.lock` beside `manifests/mlx.toml`.
 #[must_use]
@@ -125,7 +125,7 @@ impl LockedError {
                     .to_owned()
             }
             LockedError::NoContents => {
-                "fill a folder with the pin's sources by other means and name it: apply --tree DIR".to_owned()
+                "fill a folder with the pin's sources by other means and name it: overlaid apply --tree DIR".to_owned()
             }
             LockedError::Made { .. } => {
                 "run it where the upstream can be read, or fill another folder and name it with --tree"
@@ -292,7 +292,31 @@ impl Locked {
         workspace: &Workspace,
         features: &BTreeSet<Name>,
     ) -> Result<(Wanted, Resolution), LockedError> {
-        Ok(overlay::wanted(&workspace.manifest, &workspace.overlays, features, &self.upstream())?)
+        let (wanted, resolution) =
+            overlay::wanted(&workspace.manifest, &workspace.overlays, features, &self.upstream())?;
+        self.judge_unlocked(&wanted)?;
+        Ok((wanted, resolution))
+    }
+
+    /// Files that stand where overlays write and that the lock does not name: they may be the upstream's, and only git
+    /// objects tell.
+    fn judge_unlocked(&self, wanted: &Wanted) -> Result<(), LockedError> {
+        let originals = &self.contents.originals;
+        let recorded = originals.recorded()?.map(|recorded| recorded.entries).unwrap_or_default();
+        for path in wanted.changes.keys() {
+            let is_known = self.lock.paths.contains_key(path)
+                || self.known.contains_key(path)
+                || recorded.contains_key(path);
+            if is_known {
+                continue;
+            }
+            let found = originals.in_tree(path)?.as_ref().map(Content::entry);
+            if found.is_some() && found != wanted.entry(path) {
+                let what = for_terminal(path.as_bytes());
+                return Err(Unwanted::Upstream(UpstreamError::NotLocked { what }).into());
+            }
+        }
+        Ok(())
     }
 
     /// The pin without overlays, as far as an earlier run changed it.
@@ -432,10 +456,13 @@ impl Contents for TreeContents {
         }
         Err(match found {
             None => "it is not vendored; `overlaid lock --vendor` puts it beside the lock".to_owned(),
-            Some(None) => "nothing is there in the tree, and no copy of the pin's was kept".to_owned(),
+            Some(None) => {
+                "nothing is there in the tree, and no copy of the pin's was kept; fill the folder anew".to_owned()
+            }
             Some(Some(other)) => {
                 format!(
-                    "the tree has other bytes there (blob {}), and no copy of the pin's was kept",
+                    "the tree is not at the pin's bytes there (it has blob {}), and no copy of them was kept; fill the \
+                     folder anew",
                     other.short()
                 )
             }
