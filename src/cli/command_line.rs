@@ -22,7 +22,8 @@ impl Context {
             words.extend(value.iter().flat_map(|value| [option.to_owned(), word(value)]));
         }
         words.push(subcommand.to_owned());
-        words.extend(tree.into_iter().flat_map(|dir| ["--tree".to_owned(), word(&dir.display().to_string())]));
+        words
+            .extend(tree.into_iter().flat_map(|dir| ["--tree".to_owned(), word(&dir.display().to_string())]));
         words.join(" ")
     }
 }

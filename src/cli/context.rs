@@ -207,7 +207,8 @@ impl Context {
         }
         let known: BTreeSet<Name> =
             workspaces.into_iter().flat_map(|workspace| workspace.manifest.named_features()).collect();
-        let unknown: Vec<Name> = self.features.iter().filter(|name| !known.contains(*name)).cloned().collect();
+        let unknown: Vec<Name> =
+            self.features.iter().filter(|name| !known.contains(*name)).cloned().collect();
         for name in &unknown {
             let known: Vec<&str> = known.iter().map(Name::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };

@@ -47,10 +47,9 @@ pub(super) fn refused(
         ui.note(line);
     }
     let paths = plural(refusals.len(), "path is", "paths are");
-    Failure::new(kind, format!("{paths} in the way; nothing was changed"))
-        .with_hint(format!(
-            "make an overlay of the edit or undo it; to overwrite it (a copy is kept): {command} --force"
-        ))
+    Failure::new(kind, format!("{paths} in the way; nothing was changed")).with_hint(format!(
+        "make an overlay of the edit or undo it; to overwrite it (a copy is kept): {command} --force"
+    ))
 }
 
 /// How much a file differs from what is expected there: lines, or that it is binary.

@@ -24,8 +24,8 @@ use crate::verify::{
     Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states, submodules,
 };
 
-use super::diff::{changes_since, compare};
 use super::command_line;
+use super::diff::{changes_since, compare};
 use super::status::{branch_is_missing, inspect_all};
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
@@ -362,7 +362,9 @@ impl Checked<'_> {
         ui.progress(format!("reading {}", dir.display()));
         let is_adopted = match tree::load_attestation(&dir)? {
             tree::Attested::Claims(claimed) => claimed.origin == tree::Origin::Adopted,
-            tree::Attested::Nothing | tree::Attested::Withdrawn | tree::Attested::Damaged => args.tree.is_some(),
+            tree::Attested::Nothing | tree::Attested::Withdrawn | tree::Attested::Damaged => {
+                args.tree.is_some()
+            }
         };
         let apply = self.context.command("apply", args.tree.as_deref());
         let pin = self.workspace.manifest.upstream.pin.value;
@@ -385,7 +387,9 @@ impl Checked<'_> {
             None => self.context.tree(self.workspace)?,
         };
         match wanted(self.workspace, &features, self.store) {
-            Ok(wanted) => super::compiled::check_build(self.context, self.workspace, &dir, &wanted, folder, ui),
+            Ok(wanted) => {
+                super::compiled::check_build(self.context, self.workspace, &dir, &wanted, folder, ui)
+            }
             // The check of the tree has found it.
             Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
                 Ok(Vec::new())

@@ -125,7 +125,8 @@ impl LockedError {
                     .to_owned()
             }
             LockedError::NoContents => {
-                "fill a folder with the pin's sources by other means and name it: overlaid apply --tree DIR".to_owned()
+                "fill a folder with the pin's sources by other means and name it: overlaid apply --tree DIR"
+                    .to_owned()
             }
             LockedError::Made { .. } => {
                 "run it where the upstream can be read, or fill another folder and name it with --tree"
@@ -457,7 +458,8 @@ impl Contents for TreeContents {
         Err(match found {
             None => "it is not vendored; `overlaid lock --vendor` puts it beside the lock".to_owned(),
             Some(None) => {
-                "nothing is there in the tree, and no copy of the pin's was kept; fill the folder anew".to_owned()
+                "nothing is there in the tree, and no copy of the pin's was kept; fill the folder anew"
+                    .to_owned()
             }
             Some(Some(other)) => {
                 format!(
