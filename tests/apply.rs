@@ -285,7 +285,10 @@ fn the_commands_of_hints_can_be_run_as_they_stand() {
     assert_eq!(run.hinted(), "overlaid -m manifests/up.toml apply --tree 'a tree' --force");
     project.shell(run.hinted()).expect(0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "int ours;\n");
-    // A submodule in the place of the manifest's tree.
+    // A submodule in the place of the manifest's tree. Without attributes, for git would change line ends.
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("start", &[("src/kernel.cu", "int k;\n"), ("src/old.cu", "old\n")]);
+    project.write("manifests/up.toml", crate::support::manifest(&upstream, &pin, &overlays(&pin)));
     git(project.path(), &["clone", "-q", upstream.path().to_str().unwrap(), ".overlaid/up"]);
     let run = project.run(&["apply"]).expect(4);
     assert!(!run.stderr.contains("remove it"), "{}", run.stderr);

@@ -364,6 +364,7 @@ fn what_is_wrong_stops_the_configure_and_is_shown_as_it_was_said() {
     let run = site.configure(&[]).expect(1);
     assert!(run.stderr.contains("the tree cannot be made; overlaid says"), "{}", run.stderr);
     assert!(run.stderr.contains("\n    error[glob-matches-nothing]"), "{}", run.stderr);
+    assert!(run.stderr.contains("a file that it matches into `overlays/up/include`"), "{}", run.stderr);
     assert!(!run.stderr.contains('\u{1b}'), "{}", run.stderr);
     assert!(!site.build_dir().join("build.ninja").exists());
 }

@@ -298,7 +298,7 @@ fn edits_in_the_tree_are_refused_and_kept() {
     vanish(&upstream);
     let run = run_without_git(&project, &["--offline", "apply", "--tree", "other"]).expect(4);
     assert!(run.stderr.contains("for the lock: cannot read src/kernel.cu at the pin"), "{}", run.stderr);
-    assert!(run.stderr.contains("the tree has other bytes there"), "{}", run.stderr);
+    assert!(run.stderr.contains("the tree is not at the pin's bytes there"), "{}", run.stderr);
     std::fs::remove_dir(upstream.path()).unwrap();
     std::fs::rename(upstream.path().with_extension("gone"), upstream.path()).unwrap();
     let run = project.run(&["apply", "--tree", "other"]).expect(3);
@@ -687,4 +687,8 @@ fn a_lock_that_is_right_knows_the_fingerprint() {
     run_without_git(&project, &["--offline", "status", "--fingerprint", "--features", "other"]).expect(4);
     project.write("overlays/up/src/other.cu", "theirs\n");
     run_without_git(&project, &["--offline", "status", "--fingerprint"]).expect(4);
+    fixture(&upstream);
+    let run = project.run(&["lock", "--check"]).expect(1);
+    let last = run.stdout.lines().last().unwrap();
+    assert!(last.ends_with(" differences; to write it anew: overlaid lock"), "{last}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::diagnostic::Diagnostic;
-use crate::escape::for_terminal;
+use crate::escape::{for_shell, for_terminal};
 use crate::io::locked::LockedError;
 use crate::io::workspace::LoadError;
 use crate::overlay::Unwanted;
@@ -49,7 +49,7 @@ impl Failure {
         let lines = refusals.iter().map(line).collect();
         Self { lines }.hint(format!(
             "make an overlay of the edit or undo it; `overlaid apply --tree {} --force` overwrites it and keeps a copy",
-            for_terminal(dir.display().to_string())
+            for_shell(&dir.display().to_string())
         ))
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::escape::for_terminal;
+use crate::escape::for_shell;
 
 use super::Context;
 
@@ -13,28 +13,20 @@ impl Context {
     pub fn command(&self, subcommand: &str, tree: Option<&Path>) -> String {
         let mut words = vec!["overlaid".to_owned()];
         if self.root != Path::new(".") {
-            words.extend(["-C".to_owned(), word(&self.root.display().to_string())]);
+            words.extend(["-C".to_owned(), for_shell(&self.root.display().to_string())]);
         }
         let features: Vec<&str> = self.features.iter().map(crate::id::Name::as_str).collect();
         let features = (!features.is_empty()).then(|| features.join(","));
         let options = [("-m", &self.manifest), ("--profile", &self.profile), ("--features", &features)];
         for (option, value) in options {
-            words.extend(value.iter().flat_map(|value| [option.to_owned(), word(value)]));
+            words.extend(value.iter().flat_map(|value| [option.to_owned(), for_shell(value)]));
         }
         words.push(subcommand.to_owned());
-        words
-            .extend(tree.into_iter().flat_map(|dir| ["--tree".to_owned(), word(&dir.display().to_string())]));
+        words.extend(
+            tree.into_iter().flat_map(|dir| ["--tree".to_owned(), for_shell(&dir.display().to_string())]),
+        );
         words.join(" ")
     }
-}
-
-/// A word of a command, quoted where a shell would take it for something else.
-pub(super) fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", for_terminal(text).replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

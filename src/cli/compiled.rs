@@ -70,7 +70,7 @@ pub(super) fn check_build(
             let verify = |dir: &Path| context.command("verify", Some(dir));
             finding.diagnostic.hint = Some(match &elsewhere {
                 Some(dir) => {
-                    let folder = super::command_line::word(&shown);
+                    let folder = crate::escape::for_shell(&shown);
                     format!("the build has another tree of ours: {} --build {folder}", verify(dir))
                 }
                 None => "name the folder of the tree that was built: --tree DIR".to_owned(),

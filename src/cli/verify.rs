@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::diagnostic::Severity;
+use crate::escape::for_shell;
 use crate::gitmodules;
 use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::own_files::{Disk, OwnFiles};
@@ -24,7 +25,6 @@ use crate::verify::{
     Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states, submodules,
 };
 
-use super::command_line;
 use super::diff::{changes_since, compare};
 use super::status::{branch_is_missing, inspect_all};
 use super::wanted::wanted;
@@ -369,8 +369,8 @@ impl Checked<'_> {
         let apply = self.context.command("apply", args.tree.as_deref());
         let pin = self.workspace.manifest.upstream.pin.value;
         let has_git = dir.join(".git").exists();
-        let checkout = has_git
-            .then(|| format!("git -C {} checkout {pin} --", command_line::word(&dir.display().to_string())));
+        let checkout =
+            has_git.then(|| format!("git -C {} checkout {pin} --", for_shell(&dir.display().to_string())));
         let place = TreePlace { dir: &dir, is_adopted, apply: &apply, checkout: checkout.as_deref() };
         let findings = compare_tree(&place, &wanted_trees);
         ui.end_progress();

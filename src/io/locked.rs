@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, Name, UpstreamPath};
 use crate::lock::{self, Contents, Lock, LockedUpstream, Stale};
-use crate::overlay::{self, Resolution, Unwanted};
+use crate::overlay::{self, Loaded, Resolution, Unwanted};
 use crate::plan::Wanted;
 use crate::tree::{Content, Entry};
 use crate::upstream::{Upstream, UpstreamError};
@@ -293,26 +293,27 @@ impl Locked {
         workspace: &Workspace,
         features: &BTreeSet<Name>,
     ) -> Result<(Wanted, Resolution), LockedError> {
-        let (wanted, resolution) =
-            overlay::wanted(&workspace.manifest, &workspace.overlays, features, &self.upstream())?;
-        self.judge_unlocked(&wanted)?;
-        Ok((wanted, resolution))
+        let on: Vec<&Loaded> =
+            workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
+        self.judge_unlocked(&on)?;
+        Ok(overlay::wanted(&workspace.manifest, &workspace.overlays, features, &self.upstream())?)
     }
 
     /// Files that stand where overlays write and that the lock does not name: they may be the upstream's, and only git
     /// objects tell.
-    fn judge_unlocked(&self, wanted: &Wanted) -> Result<(), LockedError> {
+    fn judge_unlocked(&self, on: &[&Loaded]) -> Result<(), LockedError> {
+        let whole =
+            on.iter().flat_map(|loaded| loaded.whole_paths().map(move |path| (path, loaded.files.get(path))));
+        let is_known = |path| self.lock.paths.contains_key(path) || self.known.contains_key(path);
+        let mut unknown = whole.filter(|(path, _)| !is_known(path)).peekable();
+        if unknown.peek().is_none() {
+            return Ok(());
+        }
         let originals = &self.contents.originals;
         let recorded = originals.recorded()?.map(|recorded| recorded.entries).unwrap_or_default();
-        for path in wanted.changes.keys() {
-            let is_known = self.lock.paths.contains_key(path)
-                || self.known.contains_key(path)
-                || recorded.contains_key(path);
-            if is_known {
-                continue;
-            }
+        for (path, content) in unknown.filter(|(path, _)| !recorded.contains_key(*path)) {
             let found = originals.in_tree(path)?.as_ref().map(Content::entry);
-            if found.is_some() && found != wanted.entry(path) {
+            if found.is_some() && found != content.map(Content::entry) {
                 let what = for_terminal(path.as_bytes());
                 return Err(Unwanted::Upstream(UpstreamError::NotLocked { what }).into());
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 use bstr::BStr;
 
 use crate::diagnostic::Severity;
-use crate::escape::for_terminal;
+use crate::escape::{for_shell, for_terminal};
 use crate::id::{OverlayName, UpstreamPath};
 
 use super::Finding;
@@ -73,7 +73,8 @@ impl TreePlace<'_> {
     /// What to do about a path.
     fn hint(&self, shown: &str, difference: TreeDifference, is_overlaid: bool) -> String {
         let dir = for_terminal(self.dir.display().to_string());
-        let file = format!("{dir}/{shown}");
+        let file = for_shell(&format!("{dir}/{shown}"));
+        let path = for_shell(shown);
         let apply = self.apply;
         match difference {
             TreeDifference::Extra => format!("if it is wanted, make an overlay of it; if not: rm -r {file}"),
@@ -81,7 +82,7 @@ impl TreePlace<'_> {
             _ if is_overlaid => format!("put it back (a copy of what is there is kept): {apply} --force"),
             _ if self.is_adopted => match self.checkout {
                 Some(checkout) => {
-                    format!("if the edit is wanted, make an overlay of it; if not: {checkout} {shown}")
+                    format!("if the edit is wanted, make an overlay of it; if not: {checkout} {path}")
                 }
                 None => "if the edit is wanted, make an overlay of it; if not, fill the folder with the pin's sources \
                          anew"
