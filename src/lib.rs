@@ -20,7 +20,8 @@
 //!    [`lock`] is what is kept of the answers for places without git; `io::locked` applies from it.
 //! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
 //! 7. [`verify`]: the checks.
-//! 8. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
+//! 8. [`bump`]: what a move of the pin makes of the overlays.
+//! 9. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
 //! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
@@ -50,7 +51,11 @@
 //! tests on them. Without features: manifests, tokens, plans, locks and trees, with few dependencies, for build scripts;
 //! see [`build_script`]. `cmake` gives those a configuration of the crate `cmake`.
 
+#[cfg(feature = "git")]
+pub mod accept;
 pub mod build_script;
+#[cfg(feature = "git")]
+pub mod bump;
 #[cfg(any(feature = "git", feature = "proof"))]
 pub mod canonical_json;
 #[cfg(feature = "cli")]

@@ -215,7 +215,8 @@ fn with_usual_markers(marked: &[u8], size: usize, labels: Labels<'_>) -> Text {
     text
 }
 
-#[cfg(all(test, feature = "git"))]
+#[cfg(feature = "git")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

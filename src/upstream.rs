@@ -106,6 +106,21 @@ pub trait Upstream: Sync {
         paths: &[UpstreamPath],
     ) -> Result<Vec<Touch>, UpstreamError>;
 
+    /// The commits after `from` up to `to` along first parents, oldest first, with what each changes at these paths against
+    /// the one before. `None` if that line does not lead from `to` to `from`.
+    ///
+    /// # Errors
+    /// If the history or a tree is not here.
+    #[cfg(feature = "git")]
+    fn first_parents(
+        &self,
+        from: CommitId,
+        to: CommitId,
+        paths: &[UpstreamPath],
+    ) -> Result<Option<Vec<Link>>, UpstreamError> {
+        crate::bump::line_by_entries(self, from, to, paths)
+    }
+
     /// The touches of all commits that the heads of `question` reach, with the heads that reach each: one walk for any
     /// number of heads and paths.
     ///
@@ -122,6 +137,15 @@ pub trait Upstream: Sync {
     fn may_have_blob(&self, _id: BlobId) -> Result<bool, UpstreamError> {
         Ok(true)
     }
+}
+
+/// A commit of a line of first parents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The commit.
+    pub commit: CommitId,
+    /// The paths that it changes, by their places in the question, with what stands there now.
+    pub changed: Vec<(usize, Option<Entry>)>,
 }
 
 /// Several questions about history in one.

@@ -9,9 +9,11 @@
 #[allow(dead_code)]
 mod support;
 
+mod accept;
 mod apply;
 mod base;
 mod build_script;
+mod bump;
 mod cmake_module;
 mod compiled_in;
 mod diff;

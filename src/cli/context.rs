@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
 use crate::id::{CommitId, Name};
+use crate::io::own_edits;
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::store::{
     self, Environment, Need, Progress, Store, StoreError, StoreSpec, SubmoduleError, SubmoduleSpec,
@@ -103,6 +104,13 @@ impl Context {
     }
 
     fn load(&self, file: &Path) -> Result<Workspace, Failure> {
+        if own_edits::pending(&self.root).is_some() {
+            let failure = Failure::environment(
+                "a `bump` was interrupted while it wrote: some files are new and some old",
+            );
+            return Err(failure
+                .with_hint("finish it: overlaid bump --continue; or take it back: overlaid bump --abort"));
+        }
         Ok(Workspace::load(&self.root, file)?)
     }
 
@@ -224,8 +232,29 @@ impl Context {
     /// # Errors
     /// If they cannot be had.
     pub fn store(&self, workspace: &Workspace, ui: &mut Ui) -> Result<Store, Failure> {
+        self.store_with(workspace, None, ui)
+    }
+
+    /// The same, with what a revision names that the person typed: a full id is fetched, for a name all that is new is.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    pub fn store_with(
+        &self,
+        workspace: &Workspace,
+        revision: Option<&str>,
+        ui: &mut Ui,
+    ) -> Result<Store, Failure> {
         let upstream = &workspace.manifest.upstream;
-        let named = named_commits(&workspace.manifest);
+        let mut named = named_commits(&workspace.manifest);
+        let wanted = revision.map(CommitId::parse);
+        if let Some(Ok(commit)) = wanted {
+            named.push(Named {
+                need: Need { commit, remote: None },
+                span: upstream.pin.span.clone(),
+                what: "the new pin".to_owned(),
+            });
+        }
         let root = std::path::absolute(&self.root)
             .map_err(|error| Failure::environment("cannot tell where the repository is").caused_by(error))?;
         let spec = StoreSpec {
@@ -235,7 +264,7 @@ impl Context {
             remotes: upstream.remotes.iter().map(|r| (r.name.value.clone(), r.url.value.clone())).collect(),
             need: once_each(&named),
             offline: self.offline,
-            update: false,
+            update: matches!(wanted, Some(Err(_))),
         };
         let environment = Environment::of_process();
         let mut tell = |progress| {

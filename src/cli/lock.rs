@@ -120,6 +120,20 @@ pub(super) fn make(
     make_from(workspace, &store, vendor)
 }
 
+/// Writes a lock that is there anew, after the manifest or overlay files were changed. Says whether there is one.
+///
+/// # Errors
+/// If it cannot be made or written.
+pub(super) fn renew(context: &Context, ui: &mut Ui) -> Result<bool, Failure> {
+    let workspace = without_problems(context.workspace()?)?;
+    if load_text(&workspace.root, &workspace.manifest.file)?.is_none() {
+        return Ok(false);
+    }
+    let built = make(context, &workspace, vendors(&workspace)?, ui)?;
+    LockFiles::new(&workspace.root, &workspace.manifest.file, &built).write()?;
+    Ok(true)
+}
+
 fn make_from(workspace: &Workspace, store: &Store, vendor: bool) -> Result<Built, Failure> {
     let pin = workspace.manifest.upstream.pin.value;
     let mut submodules = BTreeMap::new();

@@ -1,9 +1,11 @@
 //! The command line: a file per command; `ui` prints, `error` knows the exit codes.
 
+mod accept;
 mod apply;
 mod base;
 mod bench;
 mod build;
+mod bump;
 mod cmake;
 mod command_line;
 mod compiled;
@@ -92,6 +94,8 @@ enum Command {
     Cmake(cmake::Args),
     Test(test::Args),
     Prove(prove::Args),
+    Bump(bump::Args),
+    Accept(accept::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -123,6 +127,8 @@ fn run() -> ExitCode {
         Command::Cmake(args) => cmake::run(args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
+        Command::Bump(args) => bump::run(&context, args, &mut ui),
+        Command::Accept(args) => accept::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

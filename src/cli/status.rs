@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::accept::{Acceptance, acceptance};
 use crate::escape::for_terminal;
 use crate::id::{CommitId, Name};
 use crate::io::lab::records::now;
@@ -303,6 +304,7 @@ fn print(
     }
     for (loaded, row) in loaded.iter().zip(&rows) {
         explain(loaded, row, is_narrow, ui);
+        explain_accepted(loaded, row.report, upstream.pin.value, ui);
         explain_drop_when(loaded, row.report, &verdicts, upstream.pin.value, ui);
     }
     ui.line(summary(reports));
@@ -562,10 +564,29 @@ fn to_json(workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport])
                     drop_when_json(&when.value, report, &verdicts, upstream.pin.value)
                 }),
                 "verdict": verdict,
+                "accepted": accepted_json(loaded, report, upstream.pin.value),
             })
         })
         .collect();
     (about, overlays)
+}
+
+/// Whether the state is meant, and why.
+fn accepted_json(loaded: &Loaded, report: &OverlayReport, pin: CommitId) -> Value {
+    match acceptance(&loaded.overlay, report, pin) {
+        Acceptance::None => Value::Null,
+        Acceptance::Holds(reason) => json!({ "holds": true, "reason": reason }),
+        Acceptance::Lapsed(why) => json!({ "holds": false, "why": why }),
+    }
+}
+
+fn explain_accepted(loaded: &Loaded, report: &OverlayReport, pin: CommitId, ui: &mut Ui) {
+    let text = match acceptance(&loaded.overlay, report, pin) {
+        Acceptance::None => return,
+        Acceptance::Holds(reason) => format!("accepted: {reason}"),
+        Acceptance::Lapsed(why) => format!("accepted no more: {why}"),
+    };
+    ui.text(2, None, &for_terminal(text));
 }
 
 fn drop_when_json(when: &DropWhen, report: &OverlayReport, verdicts: &Verdicts, pin: CommitId) -> Value {

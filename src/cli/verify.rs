@@ -22,7 +22,8 @@ use crate::tree::{Content, Listing, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
 use crate::verify::{
-    Finding, OwnText, also_pinned, claim, coverage, documents, forbidden, marker, states, submodules,
+    Finding, OwnText, accepted, also_pinned, claim, coverage, documents, forbidden, marker, states,
+    submodules,
 };
 
 use super::diff::{changes_since, compare};
@@ -140,7 +141,12 @@ impl Checked<'_> {
         let loaded: Vec<&Loaded> = workspace.overlays.iter().collect();
         let reports = inspect_all(workspace, &loaded, self.store);
         for (loaded, report) in loaded.iter().zip(&reports) {
-            findings.extend(states::check(manifest, loaded, report));
+            findings.extend(accepted::settle(
+                manifest,
+                loaded,
+                report,
+                states::check(manifest, loaded, report),
+            ));
             findings.extend(self.check_overlay(loaded, report)?);
         }
         findings.extend(self.check_coverage(&loaded, &reports)?);

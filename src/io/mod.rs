@@ -3,6 +3,8 @@
 
 #[cfg(feature = "git")]
 pub mod built;
+#[cfg(feature = "git")]
+pub mod bump_work;
 #[cfg(feature = "proof")]
 pub mod cmake;
 #[cfg(feature = "proof")]
@@ -18,6 +20,8 @@ pub mod locked;
 pub mod machine;
 #[cfg(feature = "proof")]
 pub mod ninja;
+#[cfg(feature = "git")]
+pub mod own_edits;
 pub mod own_files;
 #[cfg(feature = "git")]
 pub mod own_history;

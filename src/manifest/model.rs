@@ -150,6 +150,19 @@ pub struct Overlay {
     pub report: Option<Located<PathBuf>>,
     /// When it can go.
     pub drop_when: Option<Located<DropWhen>>,
+    /// That its state is meant.
+    pub accepted: Option<Accepted>,
+}
+
+/// `accepted`: a state that somebody looked at and wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The pin at that time.
+    pub pin: Located<CommitId>,
+    /// A hash of the contents at that time.
+    pub content: Located<String>,
+    /// Why.
+    pub reason: Located<String>,
 }
 
 /// Where the content of an overlay comes from.

@@ -11,7 +11,7 @@ use super::typed::{as_table, read_text, report_type};
 use super::value::{
     COMMIT, CONDITION, Kind as TextKind, NAME, PATCH, PATH, TEXT, UPSTREAM_GLOB, UPSTREAM_PATH, WORD, choice,
 };
-use super::{DropWhen, Kind, Located, Overlay, Witness};
+use super::{Accepted, DropWhen, Kind, Located, Overlay, Witness};
 use crate::diagnostic::Diagnostic;
 use crate::id::Name;
 use crate::lex::Delta;
@@ -86,6 +86,7 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Draf
     let pull_request = table.one("pull-request", &TEXT, problems);
     let report = table.one("report", &PATH, problems);
     let drop_when = drop_when(&mut table, problems);
+    let accepted = accepted(&mut table, problems);
     if let Some(Located { value: DropWhen::TestsPassWithout, span }) = &drop_when
         && table.key_span("tests").is_none()
     {
@@ -119,6 +120,7 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Draf
         pull_request,
         report,
         drop_when,
+        accepted,
     };
     Some(Draft { overlay, active })
 }
@@ -264,6 +266,23 @@ fn witness(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Located<W
             None
         }
     }
+}
+
+fn accepted(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Accepted> {
+    let field = overlay.field("accepted")?;
+    let title = format!("`accepted` of {}", overlay.title);
+    if !field.value.get_ref().is_table() {
+        report_type(&title, field.value, "a table", problems, |diagnostic| {
+            diagnostic.hint("let the program write it: overlaid accept OVERLAY --reason TEXT")
+        });
+        return None;
+    }
+    let mut table = as_table(title, field.value, problems)?;
+    let pin = table.need("pin", &COMMIT, problems);
+    let content = table.need("content", &WORD, problems);
+    let reason = table.need("reason", &TEXT, problems);
+    table.finish(problems);
+    Some(Accepted { pin: pin?, content: content?, reason: reason? })
 }
 
 fn drop_when(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Located<DropWhen>> {

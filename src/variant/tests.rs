@@ -36,6 +36,7 @@ fn overlay(text: &str, needs: &[&str]) -> Overlay {
         pull_request: None,
         report: None,
         drop_when: None,
+        accepted: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! One check a file. Each takes values that are already read and gives findings; none of them reads a file or
 //! decides what a finding leads to. The codes are stable and documented in `docs/findings.md`.
 
+pub mod accepted;
 pub mod also_pinned;
 pub mod claim;
 pub mod compiled;

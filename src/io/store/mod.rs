@@ -8,6 +8,7 @@ mod ancestry;
 mod cache;
 mod environment;
 mod error;
+mod first_parents;
 mod git;
 mod history;
 mod last_tree;
@@ -233,6 +234,15 @@ impl Store {
         paths: &[UpstreamPath],
     ) -> Result<Vec<Touch>, UpstreamError> {
         history::touches(&self.objects, tip, exclude, paths)
+    }
+
+    fn own_first_parents(
+        &self,
+        from: CommitId,
+        to: CommitId,
+        paths: &[UpstreamPath],
+    ) -> Result<Option<Vec<crate::upstream::Link>>, UpstreamError> {
+        first_parents::line(&self.objects, from, to, paths)
     }
 
     fn own_walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {

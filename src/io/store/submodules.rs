@@ -19,7 +19,7 @@ use super::open::{Need, StoreSpec, open, variable};
 
 use crate::id::{BlobId, CommitId, Name, UpstreamPath};
 use crate::tree::{Entry, Listing, Mode};
-use crate::upstream::{Commit, Heads, Reached, Touch, Upstream, UpstreamError, Walk, Walked};
+use crate::upstream::{Commit, Heads, Link, Reached, Touch, Upstream, UpstreamError, Walk, Walked};
 
 /// A submodule with its store.
 pub(super) struct Module {
@@ -216,6 +216,19 @@ impl Upstream for Store {
             Some(module) => module.store.merge_base(a, b),
             None => self.own_merge_base(a, b),
         }
+    }
+
+    /// Paths in a submodule are looked up one by one.
+    fn first_parents(
+        &self,
+        from: CommitId,
+        to: CommitId,
+        paths: &[UpstreamPath],
+    ) -> Result<Option<Vec<Link>>, UpstreamError> {
+        if self.modules.is_empty() {
+            return self.own_first_parents(from, to, paths);
+        }
+        crate::bump::line_by_entries(self, from, to, paths)
     }
 
     /// For paths in a submodule: the submodule's own commits between those that `exclude` and `tip` name. One that

@@ -348,5 +348,6 @@ fn prepare_home(home: &Root) -> Result<(), TreeError> {
     Ok(())
 }
 
-#[cfg(all(test, feature = "git"))]
+#[cfg(feature = "git")]
+#[cfg(test)]
 mod tests;

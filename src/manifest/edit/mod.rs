@@ -22,7 +22,7 @@ use crate::id::{CommitId, Name};
 use layout::{Block, Layout};
 
 /// The order in which the keys of an overlay are written.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "name",
     "reason",
     "base",
@@ -42,6 +42,7 @@ const ORDER: [&str; 19] = [
     "pull-request",
     "report",
     "drop-when",
+    "accepted",
 ];
 
 /// Why a manifest cannot be edited by this program.

@@ -1,0 +1,274 @@
+//! From a plan to the files of ours that change: overlay files, patches, the pin wherever it stands, the manifest.
+//!
+//! Decides what their bytes will be. A file that would not change is left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::id::{BlobId, UpstreamPath};
+use crate::manifest::edit::{self, EditError, Value, find_pins, replace_pins};
+use crate::manifest::{self, Kind, Manifest, Overlay, pattern};
+use crate::overlay::{Loaded, diff};
+use crate::tree::{Content, Mode};
+
+use super::{Outcome, OverlayPlan, PathPlan, Plan};
+
+/// A file of ours that repeats the pin, as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnFile {
+    /// Where it is, relative to the repository.
+    pub file: PathBuf,
+    /// Its bytes; `None` if it is not there.
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+/// A file of ours that changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEdit {
+    /// Where it is, relative to the repository.
+    pub file: PathBuf,
+    /// What must be there before; `None`: nothing.
+    pub before: Option<BlobId>,
+    /// What will be there; `None`: nothing.
+    pub after: Option<Arc<[u8]>>,
+    /// What kind of entry it will be; `None`: as it is.
+    pub mode: Option<Mode>,
+}
+
+/// Why the files cannot be edited.
+#[derive(Debug)]
+pub enum EditsError {
+    /// A place that should repeat the pin does not.
+    NoPin {
+        /// The file.
+        file: PathBuf,
+        /// The pattern that matches nothing in it.
+        regex: String,
+    },
+    /// A file that should repeat the pin is not there.
+    NoFile(PathBuf),
+    /// The manifest has a form that this program does not edit.
+    Manifest(EditError),
+    /// The manifest would not be right afterwards.
+    Broken(Vec<Diagnostic>),
+    /// A patch that was made anew does not do what it should.
+    Recut(PathBuf),
+}
+
+impl std::fmt::Display for EditsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EditsError::NoPin { file, regex } => {
+                write!(f, "`{}` should repeat the pin, and '{regex}' matches nothing in it", file.display())
+            }
+            EditsError::NoFile(file) => {
+                write!(f, "`{}` should repeat the pin and is not there", file.display())
+            }
+            EditsError::Manifest(error) => error.fmt(f),
+            EditsError::Broken(_) => f.write_str("the manifest would not be right after the move"),
+            EditsError::Recut(file) => {
+                write!(
+                    f,
+                    "`{}` cannot be made anew: its diff would not give the merged content",
+                    file.display()
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for EditsError {}
+
+/// The files that change when the pin moves. `repeats` are the files of `also-pinned`.
+///
+/// # Errors
+/// If one of them cannot be edited: then none should be.
+pub fn edits(
+    plan: &Plan,
+    overlays: &[Loaded],
+    manifest: &Manifest,
+    repeats: &[OwnFile],
+) -> Result<Vec<FileEdit>, EditsError> {
+    let mut files = BTreeMap::new();
+    let mut text = manifest.text.to_string();
+    for (plan_of, loaded) in plan.overlays.iter().zip(overlays) {
+        let folder = manifest.overlay_folder();
+        match &loaded.overlay.kind {
+            Kind::Files(_) => edit_whole(plan_of, loaded, &folder, &mut files),
+            Kind::Patch(file) => edit_patch(plan_of, loaded, &folder.join(&file.value), &mut files)?,
+            Kind::Commits { .. } | Kind::HeldBack { .. } | Kind::Delete(_) => {}
+        }
+        text = edit_overlay(text, plan, plan_of, &loaded.overlay).map_err(EditsError::Manifest)?;
+    }
+    if plan.from != plan.to {
+        text = edit::set_pin(&text, plan.to).map_err(EditsError::Manifest)?;
+    }
+    let mut own: BTreeMap<&Path, Vec<u8>> = BTreeMap::from([(manifest.file.as_path(), text.into_bytes())]);
+    for place in &manifest.upstream.also_pinned {
+        let file = place.file.value.as_path();
+        let is_manifest = file == manifest.file;
+        let read = repeats.iter().find(|own| own.file == file).and_then(|own| own.bytes.as_ref());
+        let before = match (own.get(file), read) {
+            (Some(edited), _) => edited.clone(),
+            (None, Some(bytes)) => bytes.to_vec(),
+            (None, None) => return Err(EditsError::NoFile(file.to_owned())),
+        };
+        // The manifest's parser has accepted the pattern.
+        let Ok(regex) = pattern::regex(&place.regex.value) else { continue };
+        if find_pins(&before, &regex).is_empty() && !is_manifest {
+            return Err(EditsError::NoPin { file: file.to_owned(), regex: place.regex.value.clone() });
+        }
+        own.insert(file, replace_pins(&before, &regex, plan.to));
+    }
+    check_manifest(manifest, &own)?;
+    for (file, after) in own {
+        let before = match repeats.iter().find(|own| own.file == file) {
+            Some(own) => own.bytes.as_ref().map(|bytes| BlobId::of(bytes)),
+            None => Some(BlobId::of(manifest.text.as_bytes())),
+        };
+        let edit = FileEdit { file: file.to_owned(), before, after: Some(after.into()), mode: None };
+        files.insert(file.to_owned(), edit);
+    }
+    Ok(files
+        .into_values()
+        .filter(|edit| {
+            edit.before != edit.after.as_ref().map(|bytes| BlobId::of(bytes)) || edit.mode.is_some()
+        })
+        .collect())
+}
+
+fn check_manifest(manifest: &Manifest, own: &BTreeMap<&Path, Vec<u8>>) -> Result<(), EditsError> {
+    let text =
+        own.get(manifest.file.as_path()).map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
+    let (parsed, diagnostics) = manifest::parse(&manifest.file, &text);
+    match parsed {
+        Some(_) => Ok(()),
+        None => Err(EditsError::Broken(
+            diagnostics.into_iter().filter(|d| d.severity == Severity::Error).collect(),
+        )),
+    }
+}
+
+fn edit_whole(plan: &OverlayPlan, loaded: &Loaded, folder: &Path, files: &mut BTreeMap<PathBuf, FileEdit>) {
+    for path in &plan.paths {
+        let (Some(before), Some(result)) = (loaded.files.get(&path.path), &path.result) else { continue };
+        let old = folder.join(path.path.to_os_path());
+        let new = folder.join(path.new_path().to_os_path());
+        let id = BlobId::of(&before.bytes);
+        if new != old || result.is_none() {
+            let edit = FileEdit { file: old.clone(), before: Some(id), after: None, mode: None };
+            files.insert(old.clone(), edit);
+        }
+        let Some(content) = result else { continue };
+        if new != old || content != before {
+            let before = (new == old).then_some(id);
+            let edit = FileEdit {
+                file: new.clone(),
+                before,
+                after: Some(Arc::clone(&content.bytes)),
+                mode: Some(content.mode),
+            };
+            files.insert(new, edit);
+        }
+    }
+}
+
+fn edit_patch(
+    plan: &OverlayPlan,
+    loaded: &Loaded,
+    file: &Path,
+    files: &mut BTreeMap<PathBuf, FileEdit>,
+) -> Result<(), EditsError> {
+    let is_untouched = plan.paths.iter().all(|path| path.outcome == Outcome::Untouched);
+    let (Some(patch), false) = (&loaded.patch, is_untouched) else { return Ok(()) };
+    let text = recut(patch, &plan.paths).ok_or_else(|| EditsError::Recut(file.to_owned()))?;
+    let before = loaded.own.iter().find(|own| own.file == file).map(|own| own.id);
+    let edit = FileEdit { file: file.to_owned(), before, after: Some(text.into()), mode: None };
+    files.insert(file.to_owned(), edit);
+    Ok(())
+}
+
+/// The patch against the new pin: its prose, then its parts in their order. `None` if it would not give the results.
+fn recut(patch: &diff::Patch, paths: &[PathPlan]) -> Option<Vec<u8>> {
+    let mut text = patch.preamble.clone();
+    let mut done: BTreeSet<&UpstreamPath> = BTreeSet::new();
+    let find =
+        |path: Option<&UpstreamPath>| path.and_then(|path| paths.iter().find(|plan| plan.path == *path));
+    for file in &patch.files {
+        let (old, new) = (find(file.old_path()), find(file.new_path()));
+        if let (diff::Kind::Rename { .. }, Some(old), Some(new)) = (file.kind, old, new)
+            && let (Some(before), Some(None)) = (&old.theirs, &old.result)
+            && let (None, Some(Some(after))) = (&new.theirs, &new.result)
+            && !done.contains(&old.path)
+            && !done.contains(&new.path)
+        {
+            done.extend([&old.path, &new.path]);
+            text.extend(diff::render(Some((old.new_path(), before)), Some((new.new_path(), after))));
+            continue;
+        }
+        for path in [old, new].into_iter().flatten() {
+            if done.insert(&path.path) {
+                text.extend(render_path(path)?);
+            }
+        }
+    }
+    for path in paths {
+        if done.insert(&path.path) {
+            text.extend(render_path(path)?);
+        }
+    }
+    gives_results(&text, paths).then_some(text)
+}
+
+fn render_path(path: &PathPlan) -> Option<Vec<u8>> {
+    let side = |content: &Content| (path.new_path().clone(), content.clone());
+    let (old, new) = (path.theirs.as_ref().map(side), path.result.as_ref()?.as_ref().map(side));
+    Some(diff::render(old.as_ref().map(|(p, c)| (p, c)), new.as_ref().map(|(p, c)| (p, c))))
+}
+
+fn gives_results(text: &[u8], paths: &[PathPlan]) -> bool {
+    let Ok(patch) = diff::parse(text) else { return false };
+    let before = |path: &UpstreamPath| {
+        let plan = paths.iter().find(|plan| plan.new_path() == path);
+        Ok::<_, std::convert::Infallible>(plan.and_then(|plan| plan.theirs.clone()))
+    };
+    let Ok(diff::Applied::Applied { changes, .. }) = diff::apply(&patch, &before) else { return false };
+    paths.iter().all(|plan| {
+        let made = changes.get(plan.new_path()).unwrap_or(&plan.theirs);
+        plan.result.as_ref() == Some(made)
+    })
+}
+
+fn edit_overlay(
+    text: String,
+    plan: &Plan,
+    plan_of: &OverlayPlan,
+    overlay: &Overlay,
+) -> Result<String, EditError> {
+    let mut text = text;
+    if plan_of.moves_base {
+        text = edit::set_base(&text, plan_of.name.as_str(), plan.to)?;
+    }
+    let Kind::Files(globs) = &overlay.kind else { return Ok(text) };
+    // A path that is kept as a file of ours stays named; one that goes away must not be.
+    let moved: Vec<&PathPlan> =
+        plan_of.paths.iter().filter(|path| path.to.is_some() || path.result == Some(None)).collect();
+    if moved.is_empty() {
+        return Ok(text);
+    }
+    let mut named: Vec<String> = globs.iter().map(|glob| glob.value.clone()).collect();
+    for path in moved {
+        let old = path.path.to_string();
+        named.retain(|glob| *glob != old);
+        let new = path.new_path();
+        let is_named = named.iter().any(|glob| {
+            pattern::glob(glob).is_ok_and(|glob| glob.compile_matcher().is_match(new.to_os_path()))
+        });
+        if path.result != Some(None) && !is_named {
+            named.push(new.to_string());
+        }
+    }
+    edit::set_key(&text, plan_of.name.as_str(), "files", &Value::List(named))
+}

@@ -1,0 +1,210 @@
+//! From the overlays and two pins to what becomes of each path.
+
+use std::collections::BTreeMap;
+
+use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
+use crate::manifest::{Kind, Located};
+use crate::merge::Style;
+use crate::overlay::Loaded;
+use crate::provenance::inspect;
+use crate::tree::Content;
+use crate::upstream::{Upstream, UpstreamError};
+
+use super::judge::{Judged, Side};
+use super::parallel::in_parallel;
+use super::subject::{Court, Lazy, Memo, Reading, Sides, Subject};
+use super::{Outcome, OverlayPlan, PathPlan, Plan};
+
+/// What is asked.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// All overlays of the manifest.
+    pub overlays: &'a [Loaded],
+    /// Features of which at most one can be on.
+    pub exclusive: &'a [Vec<Located<Name>>],
+    /// The pin before.
+    pub from: CommitId,
+    /// The pin after.
+    pub to: CommitId,
+    /// How conflicts are marked.
+    pub style: Style,
+    /// The upstream.
+    pub upstream: &'a dyn Upstream,
+}
+
+/// What a person made of paths that did not fit; `None`: the path goes away.
+pub type Resolved = BTreeMap<(OverlayName, UpstreamPath), Option<Content>>;
+
+/// Decides what becomes of every overlay. What cannot be read makes an overlay `unknown` and does not stop the others.
+#[must_use]
+pub fn plan(question: &Question<'_>, resolved: &Resolved) -> Plan {
+    let subjects = question.subjects();
+    let court = Court {
+        subjects: &subjects,
+        resolved,
+        style: question.style,
+        to: question.to,
+        upstream: question.upstream,
+    };
+    let places: Vec<usize> = (0..subjects.len()).collect();
+    let mut overlays = in_parallel(&places, |index| plan_one(question, &court, *index));
+    keep_apart(&subjects, &mut overlays);
+    Plan { from: question.from, to: question.to, style: question.style, overlays }
+}
+
+impl<'a> Question<'a> {
+    /// The overlays, taken apart.
+    pub(super) fn subjects(&self) -> Vec<Subject<'a>> {
+        let reading = Reading {
+            overlays: self.overlays,
+            exclusive: self.exclusive,
+            pin: self.from,
+            upstream: self.upstream,
+        };
+        let places: Vec<usize> = (0..self.overlays.len()).collect();
+        in_parallel(&places, |index| reading.subject(*index))
+    }
+}
+
+fn plan_one(question: &Question<'_>, court: &Court<'_>, index: usize) -> OverlayPlan {
+    let subject = &court.subjects[index];
+    let name = subject.loaded.name().clone();
+    if let Some((outcome, why)) = &subject.trouble {
+        return OverlayPlan {
+            name,
+            outcome: *outcome,
+            paths: Vec::new(),
+            why: Some(why.clone()),
+            moves_base: false,
+        };
+    }
+    let mut memo = Memo::new();
+    let mut paths: Vec<PathPlan> = subject
+        .sides
+        .keys()
+        .map(|path| {
+            plan_path(question, court, index, path, &mut memo).unwrap_or_else(|error| {
+                path_plan(path, Judged::open(Outcome::Unknown, error.to_string()), None)
+            })
+        })
+        .collect();
+    if paths.iter().any(|path| path.outcome == Outcome::Gone) {
+        follow_renames(question, court, subject, &mut paths);
+    }
+    let outcome = OverlayPlan::roll_up(paths.iter().map(|path| path.outcome));
+    let is_left = |path: &PathPlan| path.result.as_ref() != Some(&path.theirs);
+    let states: Vec<(Outcome, bool)> = paths.iter().map(|path| (path.outcome, is_left(path))).collect();
+    let why = whole_trouble(subject.loaded, &states);
+    let is_kept = paths.iter().any(|path| path.outcome == Outcome::Kept);
+    let has_base = subject.loaded.overlay.base.as_ref().is_some_and(|base| base.value != question.to);
+    let moves_base = has_base && !is_kept && !matches!(subject.loaded.overlay.kind, Kind::HeldBack { .. });
+    OverlayPlan { name, outcome, paths, why, moves_base }
+}
+
+fn plan_path(
+    question: &Question<'_>,
+    court: &Court<'_>,
+    index: usize,
+    path: &UpstreamPath,
+    memo: &mut Memo,
+) -> Result<PathPlan, UpstreamError> {
+    let theirs = Lazy::at(question.upstream, question.to, path)?;
+    let (judged, stands_on) = court.outcome(index, path, theirs, memo)?;
+    let is_patch = matches!(court.subjects[index].loaded.overlay.kind, Kind::Patch(_));
+    // Only a patch is written against what it stands on.
+    let theirs =
+        if is_patch { stands_on.load(question.upstream)?.0.map(|(_, content)| content) } else { None };
+    Ok(path_plan(path, judged, theirs))
+}
+
+fn path_plan(path: &UpstreamPath, judged: Judged, theirs: Option<Content>) -> PathPlan {
+    PathPlan {
+        path: path.clone(),
+        outcome: judged.outcome,
+        why: judged.why,
+        to: None,
+        misfit: judged.misfit,
+        theirs,
+        result: judged.result.map(|side| side.0.map(|(_, content)| content)),
+        commits: Vec::new(),
+    }
+}
+
+/// Looks where paths went that upstream has no more, and merges there.
+fn follow_renames(question: &Question<'_>, court: &Court<'_>, subject: &Subject<'_>, paths: &mut [PathPlan]) {
+    let report = inspect(&[subject.loaded], question.overlays, question.to, None, question.upstream);
+    let moved: BTreeMap<UpstreamPath, (UpstreamPath, u8)> = report
+        .into_iter()
+        .flat_map(|report| report.paths)
+        .filter_map(|path| Some((path.path, path.to?)))
+        .collect();
+    for path in paths.iter_mut().filter(|path| path.outcome == Outcome::Gone) {
+        let Some((to, similarity)) = moved.get(&path.path) else { continue };
+        // A path that the overlay has, too, cannot take a second content.
+        if subject.sides.contains_key(to) {
+            continue;
+        }
+        let Sides::Change { base, ours, .. } = &subject.sides[&path.path] else { continue };
+        let sides = || -> Result<(Side, Side), UpstreamError> {
+            let theirs = Lazy::at(question.upstream, question.to, to)?.load(question.upstream)?;
+            Ok((base.load(question.upstream)?, theirs))
+        };
+        let Ok((base, theirs)) = sides() else { continue };
+        let judged = court.judge_change(subject, to, &base, ours, &theirs);
+        let key = (subject.loaded.name().clone(), path.path.clone());
+        let result =
+            judged.result.or_else(|| court.resolved.get(&key).map(|content| Side::new(content.clone())));
+        path.outcome = Outcome::Renamed;
+        path.why = format!("upstream moved the path to {to} ({similarity} % alike); there: {}", judged.why);
+        path.to = Some((to.clone(), *similarity));
+        path.misfit = judged.misfit;
+        path.result = result.map(|side| side.0.map(|(_, content)| content));
+        path.theirs = theirs.0.map(|(_, content)| content);
+    }
+}
+
+/// Two overlays do not move to one path, and none moves to where another one's file is: a person must say what is meant.
+fn keep_apart(subjects: &[Subject<'_>], overlays: &mut [OverlayPlan]) {
+    let mut taken: BTreeMap<UpstreamPath, OverlayName> = BTreeMap::new();
+    for subject in subjects.iter().filter(|subject| subject.loaded.overlay.kind.is_whole()) {
+        taken.extend(subject.sides.keys().map(|path| (path.clone(), subject.loaded.name().clone())));
+    }
+    for (overlay, subject) in overlays.iter_mut().zip(subjects) {
+        if !subject.loaded.overlay.kind.is_whole() {
+            continue;
+        }
+        for path in &mut overlay.paths {
+            let Some((to, _)) = &path.to else { continue };
+            match taken.get(to) {
+                Some(other) => {
+                    path.why =
+                        format!("upstream moved the path to {to}, and overlay `{other}` is there, too");
+                    path.result = None;
+                    path.misfit = None;
+                }
+                None => drop(taken.insert(to.clone(), overlay.name.clone())),
+            }
+        }
+    }
+}
+
+/// What the paths do not say one by one: their outcomes, and whether anything is left of the overlay there.
+pub(super) fn whole_trouble(loaded: &Loaded, paths: &[(Outcome, bool)]) -> Option<String> {
+    let has = |is: fn(Outcome) -> bool| paths.iter().any(|(outcome, _)| is(*outcome));
+    match &loaded.overlay.kind {
+        Kind::Files(_)
+            if has(|outcome| outcome == Outcome::Kept)
+                && has(|outcome| !matches!(outcome, Outcome::Kept | Outcome::Untouched)) =>
+        {
+            Some(
+                "it takes upstream back on one path and has to be merged on another: make two overlays of it"
+                    .to_owned(),
+            )
+        }
+        Kind::Patch(_) if !paths.is_empty() && paths.iter().all(|(_, is_left)| !is_left) => Some(format!(
+            "nothing is left of the patch, upstream has all of it: remove overlay `{}` from the manifest, or change the patch",
+            loaded.name()
+        )),
+        _ => None,
+    }
+}

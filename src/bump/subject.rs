@@ -1,0 +1,460 @@
+//! An overlay, taken apart into what is merged on each of its paths.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::id::{CommitId, Name, UpstreamPath};
+use crate::manifest::{Kind, Located};
+use crate::merge::{Labels, Merged, merge};
+use crate::overlay::{At, Loaded, Resolution, can_be_on_together, content_at, resolve};
+use crate::tree::{Content, Entry, Mode};
+use crate::upstream::{Upstream, UpstreamError};
+
+use super::judge::{Judged, Marking, Side, does_the_same, judge, misfit, untouched};
+use super::{Outcome, Resolved};
+
+/// A content that is read when it is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lazy {
+    pub(super) entry: Option<Entry>,
+    content: Option<Content>,
+}
+
+impl Lazy {
+    pub(super) fn named(entry: Option<Entry>) -> Self {
+        Self { entry, content: None }
+    }
+
+    fn of(side: Side) -> Self {
+        Self { entry: side.entry(), content: side.0.map(|(_, content)| content) }
+    }
+
+    /// What stands at a path of a commit.
+    pub(super) fn at(
+        upstream: &dyn Upstream,
+        commit: CommitId,
+        path: &UpstreamPath,
+    ) -> Result<Self, UpstreamError> {
+        match upstream.entry(commit, path)? {
+            Some(entry) if entry.mode != Mode::Submodule => Ok(Self::named(Some(entry))),
+            // Nothing, or something in a submodule, which is an error.
+            _ => Ok(Self::of(Side::new(content_at(upstream, commit, path)?))),
+        }
+    }
+
+    pub(super) fn load(&self, upstream: &dyn Upstream) -> Result<Side, UpstreamError> {
+        Ok(Side(match (self.entry, &self.content) {
+            (None, _) => None,
+            (Some(entry), Some(content)) => Some((entry, content.clone())),
+            (Some(entry), None) => {
+                Some((entry, Content { mode: entry.mode, bytes: upstream.blob(entry.id)? }))
+            }
+        }))
+    }
+}
+
+/// What is merged on a path.
+#[derive(Debug)]
+pub(super) enum Sides {
+    /// A change from `base` to `ours`.
+    Change {
+        base: Lazy,
+        ours: Side,
+        /// It has nothing of its own and takes upstream back, at the old pin already.
+        takes_back: bool,
+    },
+    /// Whole content that does not say what it was derived from.
+    NoBase { pin: Lazy, ours: Side },
+    /// Whole content of another commit of upstream's.
+    HeldBack { pin: Lazy, ours: Side },
+    /// The path goes away.
+    Delete { base: Lazy },
+    /// Cherry-picks, one after the other: before and after.
+    Picks { pin: Lazy, picks: Vec<(Lazy, Lazy)> },
+}
+
+/// An overlay and what is merged on its paths.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) loaded: &'a Loaded,
+    /// What it stands on: places in the list of overlays, in the order in which they are applied.
+    pub(super) below: Vec<usize>,
+    pub(super) sides: BTreeMap<UpstreamPath, Sides>,
+    /// Why nothing can be merged.
+    pub(super) trouble: Option<(Outcome, String)>,
+}
+
+/// What the overlays are read from.
+pub(super) struct Reading<'a> {
+    pub(super) overlays: &'a [Loaded],
+    pub(super) exclusive: &'a [Vec<Located<Name>>],
+    pub(super) pin: CommitId,
+    pub(super) upstream: &'a dyn Upstream,
+}
+
+impl<'a> Reading<'a> {
+    /// Takes one overlay apart. What cannot be read becomes its trouble and does not stop the others.
+    pub(super) fn subject(&self, index: usize) -> Subject<'a> {
+        let loaded = &self.overlays[index];
+        let mut subject = Subject { loaded, below: Vec::new(), sides: BTreeMap::new(), trouble: None };
+        if let Err(error) = self.fill(index, &mut subject) {
+            subject.trouble = Some((Outcome::Unknown, error.to_string()));
+        }
+        subject
+    }
+
+    fn fill(&self, index: usize, subject: &mut Subject<'a>) -> Result<(), UpstreamError> {
+        let loaded = subject.loaded;
+        let at_pin = |path: &UpstreamPath| Lazy::at(self.upstream, self.pin, path);
+        let base = loaded.overlay.base.as_ref().map(|base| base.value);
+        match &loaded.overlay.kind {
+            Kind::Files(_) => {
+                for (path, content) in &loaded.files {
+                    let sides = self.whole(path, Side::new(Some(content.clone())), base)?;
+                    subject.sides.insert(path.clone(), sides);
+                }
+            }
+            Kind::HeldBack { commit, paths, .. } => {
+                for path in paths {
+                    let ours = Lazy::at(self.upstream, commit.value, path)?.load(self.upstream)?;
+                    subject.sides.insert(path.value.clone(), Sides::HeldBack { pin: at_pin(path)?, ours });
+                }
+            }
+            Kind::Delete(paths) => {
+                for path in paths {
+                    let base = Lazy::at(self.upstream, base.unwrap_or(self.pin), path)?;
+                    subject.sides.insert(path.value.clone(), Sides::Delete { base });
+                }
+            }
+            Kind::Commits { commits, .. } => {
+                subject.below = self.needed(index);
+                for commit in commits {
+                    if self.upstream.commit(commit.value)?.parents.len() > 1 {
+                        let why = format!("commit {} is a merge", commit.value.short());
+                        subject.trouble = Some((Outcome::Conflict, why));
+                        return Ok(());
+                    }
+                    for change in self.upstream.diff(commit.value)? {
+                        let pin = at_pin(&change.path)?;
+                        let pick = (Lazy::named(change.before), Lazy::named(change.after));
+                        let sides = subject
+                            .sides
+                            .entry(change.path)
+                            .or_insert_with(|| Sides::Picks { pin, picks: Vec::new() });
+                        if let Sides::Picks { picks, .. } = sides {
+                            picks.push(pick);
+                        }
+                    }
+                }
+            }
+            Kind::Patch(_) => self.fill_patch(index, subject, base)?,
+        }
+        Ok(())
+    }
+
+    fn whole(&self, path: &UpstreamPath, ours: Side, base: Option<CommitId>) -> Result<Sides, UpstreamError> {
+        let pin = Lazy::at(self.upstream, self.pin, path)?;
+        let Some(base) = base else { return Ok(Sides::NoBase { pin, ours }) };
+        let base = Lazy::at(self.upstream, base, path)?;
+        let mut takes_back = false;
+        if pin.entry != base.entry && base.entry.is_some() {
+            let at_base = base.load(self.upstream)?;
+            takes_back = does_the_same(path, &ours, &at_base)
+                && !does_the_same(path, &at_base, &pin.load(self.upstream)?);
+        }
+        Ok(Sides::Change { base, ours, takes_back })
+    }
+
+    /// What a patch is merged from: what it stands on at the old pin and what it makes of that; at its base if it does
+    /// not apply at the pin.
+    fn fill_patch(
+        &self,
+        index: usize,
+        subject: &mut Subject<'a>,
+        base: Option<CommitId>,
+    ) -> Result<(), UpstreamError> {
+        let needed = self.needed(index);
+        let earlier = self.earlier(index);
+        let mut why = None;
+        let mut tries = vec![(needed.clone(), self.pin)];
+        if earlier != needed {
+            tries.push((earlier, self.pin));
+        }
+        if let Some(base) = base.filter(|base| *base != self.pin) {
+            tries.push((needed, base));
+        }
+        for (below, commit) in tries {
+            let on = |with: Option<&Loaded>| -> Result<Resolution, UpstreamError> {
+                let below = below.iter().map(|index| &self.overlays[*index]);
+                let overlays: Vec<&Loaded> = below.chain(with).collect();
+                resolve(&overlays, At::Pin(commit), self.upstream)
+            };
+            let without = on(None)?;
+            let with = on(Some(subject.loaded))?;
+            if let Some(refusal) = without.refused.first().or(with.refused.first()) {
+                why.get_or_insert_with(|| refusal.to_string());
+                continue;
+            }
+            let name = subject.loaded.name();
+            let touched = with
+                .changes
+                .iter()
+                .filter(|(path, _)| with.by.get(*path).is_some_and(|by| by.contains(name)));
+            for (path, ours) in touched {
+                let base = match without.changes.get(path) {
+                    Some(below) => Lazy::of(Side::new(below.clone())),
+                    None => Lazy::at(self.upstream, commit, path)?,
+                };
+                let ours = Side::new(ours.clone());
+                subject.sides.insert(path.clone(), Sides::Change { base, ours, takes_back: false });
+            }
+            subject.below = below;
+            return Ok(());
+        }
+        let why = format!(
+            "it does not apply at the old pin, so there is nothing to merge: {}",
+            why.unwrap_or_default()
+        );
+        subject.trouble = Some((Outcome::Conflict, why));
+        Ok(())
+    }
+
+    /// Those that an overlay needs, and those that they need, in the order in which they are applied.
+    fn needed(&self, index: usize) -> Vec<usize> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![index];
+        while let Some(next) = open.pop() {
+            for need in &self.overlays[next].overlay.needs {
+                let place = self.overlays.iter().position(|loaded| *loaded.name() == need.value);
+                if let Some(place) = place.filter(|place| *place != index)
+                    && found.insert(place)
+                {
+                    open.push(place);
+                }
+            }
+        }
+        self.in_order(found.into_iter())
+    }
+
+    /// All that are applied before an overlay and can be on together with it.
+    fn earlier(&self, index: usize) -> Vec<usize> {
+        let this = &self.overlays[index].overlay;
+        let before = (0..self.overlays.len()).filter(|other| {
+            let overlay = &self.overlays[*other].overlay;
+            *other != index
+                && (overlay.kind.is_whole() || *other < index)
+                && can_be_on_together(overlay, this, self.exclusive)
+        });
+        self.in_order(before)
+    }
+
+    fn in_order(&self, places: impl Iterator<Item = usize>) -> Vec<usize> {
+        let (mut whole, changes): (Vec<usize>, Vec<usize>) =
+            places.partition(|place| self.overlays[*place].overlay.kind.is_whole());
+        whole.extend(changes);
+        whole
+    }
+}
+
+/// What was decided before: by overlay, path and what stood there.
+pub(super) type Memo = HashMap<(usize, UpstreamPath, Option<Entry>), Judged>;
+
+/// Decides about paths of overlays at a commit.
+pub(super) struct Court<'a> {
+    pub(super) subjects: &'a [Subject<'a>],
+    pub(super) resolved: &'a Resolved,
+    pub(super) style: crate::merge::Style,
+    pub(super) to: CommitId,
+    pub(super) upstream: &'a dyn Upstream,
+}
+
+impl Court<'_> {
+    /// What becomes of a path where upstream has `theirs`, and what the overlay then stands on.
+    pub(super) fn outcome(
+        &self,
+        index: usize,
+        path: &UpstreamPath,
+        theirs: Lazy,
+        memo: &mut Memo,
+    ) -> Result<(Judged, Lazy), UpstreamError> {
+        let mut current = theirs;
+        for below in &self.subjects[index].below {
+            let subject = &self.subjects[*below];
+            let blocked = || {
+                let why = format!("it stands on overlay `{}`, which does not fit", subject.loaded.name());
+                Judged::open(Outcome::Blocked, why)
+            };
+            if subject.trouble.is_some() {
+                return Ok((blocked(), current));
+            }
+            if subject.sides.contains_key(path) {
+                match self.judge_on(*below, path, &current, memo)?.result {
+                    Some(side) => current = Lazy::of(side),
+                    None => return Ok((blocked(), current)),
+                }
+            }
+        }
+        Ok((self.judge_on(index, path, &current, memo)?, current))
+    }
+
+    fn judge_on(
+        &self,
+        index: usize,
+        path: &UpstreamPath,
+        theirs: &Lazy,
+        memo: &mut Memo,
+    ) -> Result<Judged, UpstreamError> {
+        let key = (index, path.clone(), theirs.entry);
+        if let Some(known) = memo.get(&key) {
+            return Ok(known.clone());
+        }
+        let judged = self.judge_anew(index, path, theirs)?;
+        memo.insert(key, judged.clone());
+        Ok(judged)
+    }
+
+    fn judge_anew(&self, index: usize, path: &UpstreamPath, theirs: &Lazy) -> Result<Judged, UpstreamError> {
+        let subject = &self.subjects[index];
+        let name = subject.loaded.name();
+        let load = |lazy: &Lazy| lazy.load(self.upstream);
+        let mut judged = match &subject.sides[path] {
+            Sides::Change { ours, takes_back: true, .. } => {
+                let theirs = load(theirs)?;
+                match theirs.is_absent() {
+                    false if does_the_same(path, ours, &theirs) => Judged::new(
+                        Outcome::Redundant,
+                        "it does what upstream does, comments aside",
+                        ours.clone(),
+                    ),
+                    false => Judged::new(
+                        Outcome::Kept,
+                        "it takes upstream back to its base, as before; it stays as it is",
+                        ours.clone(),
+                    ),
+                    true => self.judge_change(subject, path, ours, ours, &theirs),
+                }
+            }
+            // Nothing has to be read.
+            Sides::Change { base, ours, .. } if base.entry == theirs.entry => untouched(ours, theirs.entry),
+            Sides::Change { base, ours, .. } => {
+                self.judge_change(subject, path, &load(base)?, ours, &load(theirs)?)
+            }
+            Sides::NoBase { pin, ours } if pin.entry == theirs.entry => {
+                Judged::new(Outcome::Untouched, "upstream has there what it has at the old pin", ours.clone())
+            }
+            Sides::NoBase { .. } => Judged::open(
+                Outcome::Unknown,
+                format!("it has no `base`, so it cannot be merged; find it with `overlaid base {name}`"),
+            ),
+            Sides::HeldBack { pin, ours } => self.held_back(path, pin, ours, theirs)?,
+            Sides::Delete { base } => {
+                let (outcome, why) = if theirs.entry.is_none() {
+                    (Outcome::Redundant, "upstream removed the path, too")
+                } else if theirs.entry == base.entry {
+                    (Outcome::Untouched, "upstream did not change the path; it still goes away")
+                } else {
+                    (Outcome::Merges, "upstream changed the path; it still goes away")
+                };
+                Judged::new(outcome, why, Side(None))
+            }
+            Sides::Picks { pin, picks } => self.pick(subject, path, pin, picks, theirs)?,
+        };
+        if judged.result.is_none()
+            && let Some(content) = self.resolved.get(&(name.clone(), path.clone()))
+        {
+            judged.result = Some(Side::new(content.clone()));
+        }
+        Ok(judged)
+    }
+
+    /// Merges a change, with names in the markers.
+    pub(super) fn judge_change(
+        &self,
+        subject: &Subject<'_>,
+        path: &UpstreamPath,
+        base: &Side,
+        ours: &Side,
+        theirs: &Side,
+    ) -> Judged {
+        let base_name = match (&subject.loaded.overlay.kind, &subject.loaded.overlay.base) {
+            (Kind::Files(_), Some(commit)) => format!("base {}", commit.value.short()),
+            _ => "base".to_owned(),
+        };
+        let theirs_name = format!("upstream {}", self.to.short());
+        let labels = Labels { base: &base_name, ours: subject.loaded.name().as_str(), theirs: &theirs_name };
+        judge(path, base, ours, theirs, Marking { style: self.style, labels })
+    }
+
+    fn held_back(
+        &self,
+        path: &UpstreamPath,
+        pin: &Lazy,
+        ours: &Side,
+        theirs: &Lazy,
+    ) -> Result<Judged, UpstreamError> {
+        let new = |outcome, why| Ok(Judged::new(outcome, why, ours.clone()));
+        if ours.entry() == theirs.entry {
+            return new(Outcome::Redundant, "it is what upstream has");
+        }
+        if pin.entry == theirs.entry {
+            return new(Outcome::Untouched, "upstream has there what it has at the old pin");
+        }
+        if does_the_same(path, ours, &theirs.load(self.upstream)?) {
+            return new(Outcome::Redundant, "it does what upstream does, comments aside");
+        }
+        match theirs.entry {
+            Some(_) => new(Outcome::Kept, "upstream changed the path; it stays at the commit that it names"),
+            None => new(Outcome::Kept, "upstream has the path no more; it stays at the commit that it names"),
+        }
+    }
+
+    /// Cherry-picks are merged as `apply` does it, so what fits here fits there.
+    fn pick(
+        &self,
+        subject: &Subject<'_>,
+        path: &UpstreamPath,
+        pin: &Lazy,
+        picks: &[(Lazy, Lazy)],
+        theirs: &Lazy,
+    ) -> Result<Judged, UpstreamError> {
+        let labels = Labels { base: "base", ours: "upstream", theirs: subject.loaded.name().as_str() };
+        let stands = theirs.load(self.upstream)?;
+        let mut current = stands.clone();
+        let mut last = current.clone();
+        for (before, after) in picks {
+            let (before, after) = (before.load(self.upstream)?, after.load(self.upstream)?);
+            match merge(before.content(), current.content(), after.content(), self.style, labels) {
+                Merged::Clean(content) => current = Side::new(content),
+                Merged::Conflict(conflict) => {
+                    let outcome = match (before.is_absent(), current.is_absent()) {
+                        (false, true) => Outcome::Gone,
+                        (true, false) => Outcome::Collides,
+                        _ => Outcome::Conflict,
+                    };
+                    let marked = match &conflict {
+                        crate::merge::Conflict::Text { marked, .. } => Some(marked.clone()),
+                        _ => None,
+                    };
+                    let why = format!("the commit does not fit there: {conflict}");
+                    let misfit = Some(misfit(&before, &after, &current, marked));
+                    return Ok(Judged { misfit, ..Judged::open(outcome, why) });
+                }
+            }
+            last = after;
+        }
+        if pin.entry == theirs.entry {
+            return Ok(Judged::new(
+                Outcome::Untouched,
+                "upstream has there what it has at the old pin",
+                current,
+            ));
+        }
+        if does_the_same(path, &current, &stands) {
+            let (outcome, why) = match does_the_same(path, &last, &stands) {
+                true => (Outcome::Redundant, "upstream has what the commits make of it"),
+                false => (Outcome::Absorbed, "upstream has all that the commits add"),
+            };
+            return Ok(Judged::new(outcome, why, current));
+        }
+        Ok(Judged::new(Outcome::Merges, "upstream changed the path, and the commits still fit", current))
+    }
+}

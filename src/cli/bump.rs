@@ -1,0 +1,381 @@
+//! `overlaid bump`
+
+mod scan;
+mod show;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::bump::{Outcome, OwnFile, Plan, Question, Resolved, edits, markdown, plan};
+use crate::escape::for_terminal;
+use crate::id::{CommitId, UpstreamPath};
+use crate::io::bump_work::{Answer as Resolution, State, Work};
+use crate::io::own_edits::{self, Done};
+use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
+use crate::io::store::Store;
+use crate::io::workspace::Workspace;
+use crate::merge::Style;
+use crate::upstream::{Commit, Upstream};
+
+use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
+
+/// Move the pin: what it costs, and the merge
+///
+/// REV is a branch, a tag or a commit of the upstream. For every overlay: does upstream's work between the two pins
+/// concern it, does the change still fit, does upstream have it by now? --dry-run only says so.
+///
+/// Without --dry-run, overlay files are merged (base; ours, the new pin), patches are made anew, bases, the pin and every
+/// also-pinned place are written: all or nothing. An overlay that upstream has taken over is named and stays; the witness
+/// stays. The files of before are kept in .overlaid/before.
+///
+/// Where something does not fit, nothing is written but a work folder, .overlaid/bump/UPSTREAM, with the conflicts marked
+/// as git does. Edit them and run `overlaid bump --continue`; `overlaid bump --abort` gives up.
+///
+/// --scan looks at all commits from the pin by first parents: the newest to which everything moves by itself, and
+/// for each overlay the first commit at which it conflicts, is absorbed, redundant, gone or renamed.
+///
+/// Exit code 0: it fits (and is written). 3: a person must look. 4: could not find out.
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["to", "go_on", "abort", "scan"])))]
+pub struct Args {
+    /// The new pin: a branch, a tag or a commit
+    #[arg(long, value_name = "REV", conflicts_with_all = ["go_on", "abort"])]
+    to: Option<String>,
+    /// Only say what would happen
+    #[arg(long, requires = "to")]
+    dry_run: bool,
+    /// Leave out upstream's commits on the paths; with a long history that is faster
+    #[arg(long, requires = "dry_run")]
+    no_commits: bool,
+    /// Print the summary as Markdown, for a pull request
+    #[arg(long, conflicts_with_all = ["abort", "scan"])]
+    markdown: bool,
+    /// Go on after conflicts were resolved, or after an interrupted write
+    #[arg(long = "continue", conflicts_with_all = ["abort", "scan"])]
+    go_on: bool,
+    /// Give up: remove the work folder, or take an interrupted write back
+    #[arg(long, conflicts_with = "scan")]
+    abort: bool,
+    /// Look at all commits up to REV (or the manifest's branch), and write nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    scan: bool,
+    /// How conflicts are marked
+    #[arg(long, value_enum, default_value = "merge")]
+    style: Marks,
+}
+
+/// How conflicts are marked, with git's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Marks {
+    /// Ours and upstream's
+    Merge,
+    /// With the base between them
+    Diff3,
+    /// With the base, and equal lines at the edges moved out
+    Zdiff3,
+}
+
+impl From<Marks> for Style {
+    fn from(marks: Marks) -> Self {
+        match marks {
+            Marks::Merge => Style::Merge,
+            Marks::Diff3 => Style::Diff3,
+            Marks::Zdiff3 => Style::Zdiff3,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the manifest or the upstream cannot be read, or files cannot be written.
+pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if args.abort {
+        return abort(context, ui);
+    }
+    let finished = if args.go_on { own_edits::finish(&context.root)? } else { None };
+    if let Some(done) = &finished {
+        show::written(done, ui);
+    }
+    let workspace = without_problems(context.workspace()?)?;
+    let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
+    let under_way = work.load()?;
+    if args.go_on {
+        let Some(state) = under_way else {
+            if finished.is_some() {
+                renew_lock(context, ui);
+                return Ok(Answer::Yes);
+            }
+            return Err(Failure::input("no bump is under way").with_hint("start one: overlaid bump --to REV"));
+        };
+        let store = context.store_with(&workspace, Some(&state.to.to_string()), ui)?;
+        let style = state.style();
+        let bump = Bump { context, workspace: &workspace, store: &store, work: &work, style };
+        return bump.write(state, args.markdown, ui);
+    }
+    let branch = workspace.manifest.upstream.branch.as_ref().map(|branch| branch.value.clone());
+    let Some(revision) = args.to.clone().or(branch) else {
+        return Err(Failure::input("scan up to where?").with_hint("name it: overlaid bump --scan --to REV"));
+    };
+    let store = context.store_with(&workspace, Some(&revision), ui)?;
+    let to = resolve(&store, &revision)?;
+    if args.scan {
+        return scan::run(&workspace, &store, to, &revision, ui);
+    }
+    let bump = Bump { context, workspace: &workspace, store: &store, work: &work, style: args.style.into() };
+    if args.dry_run {
+        let mut plan = bump.plan(to, &Resolved::new());
+        if !args.no_commits {
+            add_commits(&mut plan, &store)?;
+        }
+        bump.report(&plan, &revision, args.markdown, None, ui);
+        return Ok(answer(&plan));
+    }
+    if let Some(state) = under_way {
+        let message =
+            format!("a bump to {} ({}) is under way", for_terminal(&state.called), state.to.short());
+        return Err(Failure::input(message).with_hint("overlaid bump --continue, or overlaid bump --abort"));
+    }
+    let state = State::new(workspace.manifest.upstream.pin.value, to, &revision, args.style.into());
+    bump.write(state, args.markdown, ui)
+}
+
+fn answer(plan: &Plan) -> Answer {
+    if plan.overlays.iter().any(|overlay| overlay.is_unknown()) {
+        Answer::Unknown
+    } else if plan.needs_person() {
+        Answer::NeedsPerson
+    } else {
+        Answer::Yes
+    }
+}
+
+/// The commit that a person means.
+fn resolve(store: &Store, revision: &str) -> Result<CommitId, Failure> {
+    match store.resolve(revision) {
+        Ok(Some(commit)) => Ok(commit),
+        Ok(None) => {
+            let shown = store.branches().into_iter().take(10).collect::<Vec<_>>().join(", ");
+            let failure = Failure::input(format!("the upstream has no `{}`", for_terminal(revision)));
+            Err(failure
+                .with_hint(format!("name a branch, a tag or a commit; branches: {}", for_terminal(shown))))
+        }
+        Err(error) => Err(Failure::input(error.to_string()).with_hint("write the full id of the commit")),
+    }
+}
+
+fn abort(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
+    if let Some(done) = own_edits::take_back(&context.root)? {
+        show::taken_back(&done, ui);
+    }
+    let workspace = context.workspace()?;
+    let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
+    let Some(state) = work.load()? else {
+        ui.note("no bump is under way");
+        return Ok(Answer::Yes);
+    };
+    let kept = work.end(&state, false)?;
+    ui.note(format_args!("given up: the pin stays at {}", state.from));
+    if let Some(kept) = kept {
+        ui.note(format_args!("what you made of the conflicts is in `{}`", kept.display()));
+    }
+    Ok(Answer::Yes)
+}
+
+struct Bump<'a> {
+    context: &'a Context,
+    workspace: &'a Workspace,
+    store: &'a Store,
+    work: &'a Work,
+    style: Style,
+}
+
+impl Bump<'_> {
+    fn plan(&self, to: CommitId, resolved: &Resolved) -> Plan {
+        let manifest = &self.workspace.manifest;
+        let from = manifest.upstream.pin.value;
+        plan(
+            &Question {
+                overlays: &self.workspace.overlays,
+                exclusive: &manifest.exclusive,
+                from,
+                to,
+                style: self.style,
+                upstream: self.store,
+            },
+            resolved,
+        )
+    }
+
+    fn report(&self, plan: &Plan, called: &str, as_markdown: bool, done: Option<&Done>, ui: &mut Ui) {
+        let manifest = &self.workspace.manifest;
+        if ui.is_json() {
+            ui.document(&show::to_json(plan, manifest, called, done, self.work));
+        } else if as_markdown {
+            ui.bytes(markdown(plan, &manifest.upstream.name.value).as_bytes());
+        } else {
+            show::print(plan, manifest, called, ui);
+        }
+    }
+
+    /// The plan with what a person has resolved, and what they left open.
+    fn plan_resolved(&self, state: &State) -> Result<(Plan, Vec<String>), Failure> {
+        let mut resolved = Resolved::new();
+        // What stands on a path that was resolved can be told only after it; so again, until nothing new is resolved.
+        loop {
+            let mut plan = self.plan(state.to, &resolved);
+            let before = resolved.len();
+            let mut markers = Vec::new();
+            for overlay in &plan.overlays {
+                for path in &overlay.paths {
+                    let Some(misfit) = &path.misfit else { continue };
+                    match self.work.answer(state, &overlay.name, &path.path, misfit)? {
+                        Resolution::Content(content) => {
+                            resolved.insert((overlay.name.clone(), path.path.clone()), content);
+                        }
+                        Resolution::Marker(found) => {
+                            let file = self.work.file(&overlay.name, &path.path);
+                            markers.push(format!(
+                                "{} line {}: a conflict marker is left",
+                                file.display(),
+                                found.line
+                            ));
+                        }
+                        Resolution::None => {}
+                    }
+                }
+            }
+            if resolved.len() == before {
+                add_commits(&mut plan, self.store)?;
+                return Ok((plan, markers));
+            }
+        }
+    }
+
+    /// Writes all, or asks a person and writes nothing.
+    fn write(&self, mut state: State, as_markdown: bool, ui: &mut Ui) -> Result<Answer, Failure> {
+        let (plan, markers) = self.plan_resolved(&state)?;
+        if plan.overlays.iter().any(|overlay| overlay.is_unknown()) {
+            self.report(&plan, &state.called, as_markdown, None, ui);
+            return Ok(Answer::Unknown);
+        }
+        if plan.needs_person() {
+            for overlay in &plan.overlays {
+                for path in overlay.paths.iter().filter(|path| path.needs_person()) {
+                    if let Some(misfit) = &path.misfit {
+                        self.work.ask(&mut state, &overlay.name, &path.path, misfit)?;
+                    }
+                }
+            }
+            self.work.save(&state)?;
+            self.hide()?;
+            self.report(&plan, &state.called, as_markdown, None, ui);
+            show::ask(&plan, self.work, ui);
+            for marker in markers {
+                ui.note(marker);
+            }
+            return Ok(Answer::NeedsPerson);
+        }
+        let edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
+            .map_err(describe_edits_error)?;
+        let done = own_edits::write(&self.context.root, &edits)?;
+        self.hide()?;
+        if self.work.load()?.is_some() {
+            self.work.end(&state, true)?;
+        }
+        self.report(&plan, &state.called, as_markdown, Some(&done), ui);
+        show::written(&done, ui);
+        renew_lock(self.context, ui);
+        Ok(Answer::Yes)
+    }
+
+    fn hide(&self) -> Result<(), Failure> {
+        hide_from_git(&self.context.root)
+            .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))
+    }
+
+    /// The files that repeat the pin.
+    fn repeats(&self) -> Result<Vec<OwnFile>, Failure> {
+        let disk = Disk::new(&self.workspace.root);
+        let places = &self.workspace.manifest.upstream.also_pinned;
+        let files: std::collections::BTreeSet<&Path> =
+            places.iter().map(|place| place.file.value.as_path()).collect();
+        let read = |file: &Path| -> Result<OwnFile, Failure> {
+            let bytes = disk.read(file)?.map(|content| content.bytes);
+            Ok(OwnFile { file: file.to_owned(), bytes })
+        };
+        files.into_iter().map(read).collect()
+    }
+}
+
+/// The lock follows from the files that were written. If it cannot be made, `verify` says that it is stale.
+fn renew_lock(context: &Context, ui: &mut Ui) {
+    match super::lock::renew(context, ui) {
+        Ok(true) => ui.note("wrote the lock anew"),
+        Ok(false) => {}
+        Err(failure) => {
+            ui.warn(format_args!("the lock is stale now, and could not be made anew: {}", failure.message));
+            ui.note("make it: overlaid lock");
+        }
+    }
+}
+
+fn describe_edits_error(error: crate::bump::EditsError) -> Failure {
+    use crate::bump::EditsError;
+    let message = error.to_string();
+    match error {
+        EditsError::NoPin { .. } | EditsError::NoFile(_) => Failure::input(message)
+            .with_hint("correct the [[upstream.also-pinned]] entry; overlaid verify shows where it stands"),
+        EditsError::Manifest(_) => Failure::input(message),
+        EditsError::Broken(diagnostics) => Failure { message, ..Failure::diagnostics(diagnostics) },
+        EditsError::Recut(_) => Failure::new(FailureKind::Bug, message),
+    }
+}
+
+/// The commits between the pins on the paths that moved. One walk answers for all.
+fn add_commits(plan: &mut Plan, store: &Store) -> Result<(), Failure> {
+    let moved = |path: &crate::bump::PathPlan| !matches!(path.outcome, Outcome::Untouched);
+    let paths: std::collections::BTreeSet<UpstreamPath> = plan
+        .overlays
+        .iter()
+        .flat_map(|overlay| &overlay.paths)
+        .filter(|path| moved(path))
+        .flat_map(|path| std::iter::once(&path.path).chain(path.to.as_ref().map(|(to, _)| to)))
+        .cloned()
+        .collect();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<UpstreamPath> = paths.into_iter().collect();
+    let mut by_path: BTreeMap<&UpstreamPath, Vec<Commit>> = BTreeMap::new();
+    let touches = store.history(plan.to, Some(plan.from), &paths)?;
+    for touch in touches.iter().rev() {
+        by_path.entry(&touch.path).or_default().push(store.commit(touch.commit)?);
+    }
+    for path in plan.overlays.iter_mut().flat_map(|overlay| &mut overlay.paths).filter(|path| moved(path)) {
+        let mut commits = by_path.get(&path.path).cloned().unwrap_or_default();
+        if let Some((to, _)) = &path.to {
+            for commit in by_path.get(to).into_iter().flatten() {
+                if !commits.iter().any(|known| known.id == commit.id) {
+                    commits.push(commit.clone());
+                }
+            }
+        }
+        path.commits = commits;
+    }
+    Ok(())
+}
+
+impl From<own_edits::OwnEditError> for Failure {
+    fn from(error: own_edits::OwnEditError) -> Self {
+        use own_edits::OwnEditError;
+        let failure = Failure::environment(error.to_string());
+        match error {
+            OwnEditError::Pending | OwnEditError::Backward => {
+                failure.with_hint("take it back: overlaid bump --abort")
+            }
+            OwnEditError::Changed(_) => failure.with_hint("run it again"),
+            _ => failure,
+        }
+    }
+}
