@@ -194,7 +194,7 @@ impl Loader<'_> {
                 None => {
                     let place = folder.join(&glob.value);
                     if pattern::has_wildcards(&glob.value) {
-                        let folder = place.parent().unwrap_or(&folder).display().to_string();
+                        let folder = place.parent().unwrap_or(folder).display().to_string();
                         format!("put a file that it matches into `{folder}`, or remove the entry")
                     } else {
                         format!("put the file at `{}`, or remove the entry", place.display())
