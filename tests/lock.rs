@@ -690,5 +690,5 @@ fn a_lock_that_is_right_knows_the_fingerprint() {
     fixture(&upstream);
     let run = project.run(&["lock", "--check"]).expect(1);
     let last = run.stdout.lines().last().unwrap();
-    assert!(last.ends_with(" differences; to write it anew: overlaid lock"), "{last}");
+    assert!(last.ends_with(" is not right: 1 difference; to write it anew: overlaid lock"), "{last}");
 }
