@@ -14,7 +14,8 @@
 #   )
 #
 # Sets <lowercase name>_SOURCE_DIR, _BINARY_DIR and _POPULATED, as FetchContent_MakeAvailable does, and
-# <lowercase name>_OVERLAID_FINGERPRINT, a hash of pin, overlays and features.
+# <lowercase name>_OVERLAID_FINGERPRINT, a hash of pin, overlays and features: that of the tree. It is empty if the tree is
+# kept as it is and is not known to be what it was made.
 #
 # FETCHCONTENT_SOURCE_DIR_<UPPERCASE NAME>   that folder is used as it is, without overlays
 # FETCHCONTENT_FULLY_DISCONNECTED            the tree is used as it is; a warning says if it is behind
@@ -37,6 +38,46 @@ function(_overlaid_fail name what text)
   # Indented lines are shown as they are.
   string(REPLACE "\n" "\n  " text "${text}")
   message(FATAL_ERROR "overlaid_fetch(${name}): ${what}\n  ${text}\n")
+endfunction()
+
+# Shows the warnings that the program gave; its notes only if FetchContent is to be heard.
+function(_overlaid_tell name text)
+  string(ASCII 27 escape)
+  string(REGEX REPLACE "${escape}\\[[0-9;]*m" "" text "${text}")
+  set(notes "")
+  while(NOT text STREQUAL "")
+    string(FIND "${text}" "\n" end)
+    if(end EQUAL -1)
+      set(line "${text}")
+      set(text "")
+    else()
+      string(SUBSTRING "${text}" 0 ${end} line)
+      math(EXPR end "${end} + 1")
+      string(SUBSTRING "${text}" ${end} -1 text)
+    endif()
+    if(line MATCHES "^warning: ")
+      string(REGEX REPLACE "^warning: " "" line "${line}")
+      message(WARNING "overlaid_fetch(${name}): ${line}")
+    elseif(NOT line STREQUAL "")
+      string(APPEND notes "\n  ${line}")
+    endif()
+  endwhile()
+  if(notes AND NOT FETCHCONTENT_QUIET)
+    message(STATUS "overlaid: ${name}:${notes}")
+  endif()
+endfunction()
+
+# Gives what the tree says its fingerprint is; nothing if it says nothing.
+function(_overlaid_attested tree out)
+  set(${out} "" PARENT_SCOPE)
+  set(attestation "${tree}/.overlaid/attestation.json")
+  if(EXISTS "${attestation}")
+    file(READ "${attestation}" text)
+    string(JSON fingerprint ERROR_VARIABLE wrong GET "${text}" fingerprint)
+    if(NOT wrong)
+      set(${out} "${fingerprint}" PARENT_SCOPE)
+    endif()
+  endif()
 endfunction()
 
 # Where the program is.
@@ -206,15 +247,19 @@ function(_overlaid_prepare)
       message(WARNING "overlaid_fetch(${arg_NAME}): cannot tell whether the tree is what the manifest says:\n"
         "  ${messages}\n")
       set(script "")
+      # With code 3, somebody's edits are in the tree, or the overlays do not fit: it is not what it says.
+      if(NOT code STREQUAL "3")
+        _overlaid_attested("${tree}" attested)
+        set(script "set(OVERLAID_RESULT_FINGERPRINT [[${attested}]])")
+      endif()
     endif()
   elseif(NOT code STREQUAL "0")
     if(NOT code MATCHES "^[0-9]+$")
       string(PREPEND messages "${program}: ${code}\n")
     endif()
     _overlaid_fail("${arg_NAME}" "the tree cannot be made; overlaid says" "${messages}")
-  elseif(messages AND NOT FETCHCONTENT_QUIET)
-    string(STRIP "${messages}" messages)
-    message(STATUS "overlaid: ${messages}")
+  else()
+    _overlaid_tell("${arg_NAME}" "${messages}")
   endif()
 
   set(OVERLAID_RESULT_DEPENDS "")

@@ -48,6 +48,16 @@ fn is_unsafe(c: char) -> bool {
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// A word of a command for a person to copy: quoted where a shell would take it for something else.
+#[must_use]
+pub fn for_shell(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", for_terminal(text).replace('\'', "'\\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

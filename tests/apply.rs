@@ -238,3 +238,80 @@ fn restore_puts_the_pin_back() {
     let run = project.run(&["restore"]).expect(0);
     assert!(run.stdout.contains("nothing to do"), "{}", run.stdout);
 }
+
+#[test]
+fn a_file_that_comes_back_is_named_though_only_upstream_wants_it() {
+    let (upstream, pin) = upstream();
+    let project = project(&upstream, &pin);
+    let run = project.run(&["apply"]).expect(0);
+    assert!(
+        !run.stdout.contains("crlf.txt"),
+        "of a new tree only what overlays change is named: {}",
+        run.stdout
+    );
+    let (kept, _) = overlays(&pin)
+        .split_once("[[overlay]]\nname = \"no-old\"")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    project.write("manifests/up.toml", crate::support::manifest(&upstream, &pin, &kept));
+    let run = project.run(&["apply"]).expect(0);
+    assert!(run.stdout.contains("created src/old.cu (upstream)"), "{}", run.stdout);
+}
+
+#[test]
+fn a_feature_that_nothing_names_is_a_warning_each_time() {
+    let (upstream, pin) = upstream();
+    let project = Project::on(&upstream, &pin, &format!("{}when = [\"cuda\"]\n", overlays(&pin)));
+    project.write("overlays/up/src/kernel.cu", "int ours;\n");
+    project.write("overlays/up/src/new.cu", "int new;\n");
+    for command in [&["apply"][..], &["apply"], &["status"], &["status", "--fingerprint"], &["verify"]] {
+        let run = project.run(&[&["--features", "cuda,cdua"], command].concat());
+        assert_eq!(run.stderr.matches("warning: ").count(), 1, "{command:?} {}", run.stderr);
+        assert!(run.stderr.contains("names `cdua`; the manifest has: cuda"), "{}", run.stderr);
+        let run = project.run(&[&["--features", "cuda"], command].concat());
+        assert!(!run.stderr.contains("warning: "), "{command:?} {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_commands_of_hints_can_be_run_as_they_stand() {
+    let (upstream, pin) = upstream();
+    let project = project(&upstream, &pin);
+    let named = ["-m", "manifests/up.toml", "apply", "--tree", "a tree"];
+    project.run(&named).expect(0);
+    let file = project.path().join("a tree/src/kernel.cu");
+    write(&file, "int mine;\n");
+    let run = project.run(&named).expect(3);
+    assert_eq!(run.hinted(), "overlaid -m manifests/up.toml apply --tree 'a tree' --force");
+    project.shell(run.hinted()).expect(0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "int ours;\n");
+    // A submodule in the place of the manifest's tree. Without attributes, for git would change line ends.
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("start", &[("src/kernel.cu", "int k;\n"), ("src/old.cu", "old\n")]);
+    project.write("manifests/up.toml", crate::support::manifest(&upstream, &pin, &overlays(&pin)));
+    git(project.path(), &["clone", "-q", upstream.path().to_str().unwrap(), ".overlaid/up"]);
+    let run = project.run(&["apply"]).expect(4);
+    assert!(!run.stderr.contains("remove it"), "{}", run.stderr);
+    project.shell(run.hinted()).expect(0);
+    assert_eq!(std::fs::read_to_string(project.tree().join("src/kernel.cu")).unwrap(), "int ours;\n");
+}
+
+#[test]
+fn a_commit_that_several_overlays_name_is_missed_once() {
+    let (upstream, pin) = upstream();
+    let gone = "1".repeat(40);
+    let project = Project::on(&upstream, &pin, &overlays(&gone));
+    project.write("overlays/up/src/kernel.cu", "int ours;\n");
+    project.write("overlays/up/src/new.cu", "int new;\n");
+    let run = project.run(&["--offline", "apply"]).expect(4);
+    assert_eq!(run.stderr.matches("error[missing-commit]").count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("error: commit {gone} is not")), "{}", run.stderr);
+}
+
+#[test]
+fn a_folder_without_manifests_is_named_as_a_whole_path() {
+    let project = Project::new();
+    let run = project.run(&["apply"]).expect(2);
+    let path = project.path().canonicalize().unwrap().display().to_string();
+    assert!(run.stderr.contains(&path) && run.stderr.contains("-C DIR"), "{}", run.stderr);
+}

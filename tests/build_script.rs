@@ -175,11 +175,14 @@ fn what_is_wrong_reads_well_behind_the_words_of_cargo() {
     write(&example.dir.join("rowops/src/argmax.cu"), "// mine\n");
     let said = example.fails();
     assert!(said.contains("rowops/src/argmax.cu: local edit"), "{said}");
+    assert!(said.contains("/rowops --force`"), "{said}");
     assert_eq!(std::fs::read_to_string(example.dir.join("rowops/src/argmax.cu")).unwrap(), "// mine\n");
 
     std::fs::remove_dir_all(example.dir.join("rowops")).unwrap();
     let said = example.fails();
     assert!(said.contains("there is no tree at"), "{said}");
+    assert!(said.contains("/rowops` with the pin's sources first"), "{said}");
+    assert!(!said.contains("overlaid apply`: "), "a path that reads as an argument: {said}");
     std::fs::remove_file(example.dir.join("manifests/rowops.lock")).unwrap();
     let said = example.fails();
     assert!(said.contains("there is no lock file `manifests/rowops.lock`"), "{said}");

@@ -114,6 +114,13 @@ impl Site {
     }
 }
 
+/// What the configure prints of the fingerprint.
+#[track_caller]
+fn fingerprint(run: &Run) -> &str {
+    let rest = run.stdout.split_once("fingerprint <").and_then(|(_, rest)| rest.split_once('>'));
+    rest.map(|(hash, _)| hash).unwrap_or_else(|| panic!("{run:?}"))
+}
+
 /// The first configure and build of a project.
 #[track_caller]
 fn built(site: &Site) {
@@ -128,8 +135,7 @@ fn the_first_configure_makes_the_tree_and_a_second_one_recompiles_nothing() {
     built(&site);
     assert_eq!(site.says(), "12");
     let run = site.configure(&[]).expect(0);
-    let fingerprint = run.stdout.split_once("fingerprint <").and_then(|(_, rest)| rest.split_once('>'));
-    assert_eq!(fingerprint.map(|(hash, _)| hash.len()), Some(64), "{}", run.stdout);
+    assert_eq!(fingerprint(&run).len(), 64, "{}", run.stdout);
     assert_eq!(site.build(), [""; 0]);
     let quiet = site.cmake(&["--build", "build"]).expect(0);
     assert!(quiet.stdout.contains("no work to do"), "{}", quiet.stdout);
@@ -301,9 +307,28 @@ fn fully_disconnected_the_tree_stays_as_it_is() {
     site.configure(&["-DFETCHCONTENT_FULLY_DISCONNECTED=OFF"]).expect(0);
     let run = site.configure(&[disconnected]).expect(0);
     assert_eq!(run.stderr, "");
+    let attested = fingerprint(&run).to_owned();
+    assert_eq!(attested.len(), 64);
     site.project.write("overlays/up/include/value.h", "#define VALUE 3\n");
     let run = site.configure(&[disconnected]).expect(0);
     assert!(run.stderr.contains("the tree is not what the manifest says"), "{}", run.stderr);
+    assert_eq!(fingerprint(&run), attested, "it is that of the tree");
+    // An edit makes it a tree that nobody knows, and so does a run that was interrupted.
+    write(&site.tree().join("include/value.h"), "#define VALUE 9\n");
+    assert_eq!(fingerprint(&site.configure(&[disconnected]).expect(0)), "");
+    write(&site.tree().join("include/value.h"), "#define VALUE 2\n");
+    assert_eq!(fingerprint(&site.configure(&[disconnected]).expect(0)), attested);
+    let attestation = site.tree().join(".overlaid/attestation.json");
+    let text = std::fs::read(&attestation).unwrap();
+    std::fs::remove_file(&attestation).unwrap();
+    assert_eq!(fingerprint(&site.configure(&[disconnected]).expect(0)), "");
+    std::fs::write(&attestation, text).unwrap();
+    // Where nothing of the upstream can be read, the tree still says what it is.
+    std::fs::rename(upstream.path(), upstream.path().with_extension("gone")).unwrap();
+    let run = site.configure(&[disconnected]).expect(0);
+    std::fs::rename(upstream.path().with_extension("gone"), upstream.path()).unwrap();
+    assert!(run.stderr.contains("cannot tell whether"), "{}", run.stderr);
+    assert_eq!(fingerprint(&run), attested);
     assert_eq!(std::fs::read_to_string(site.tree().join("include/value.h")).unwrap(), "#define VALUE 2\n");
 }
 
@@ -339,6 +364,7 @@ fn what_is_wrong_stops_the_configure_and_is_shown_as_it_was_said() {
     let run = site.configure(&[]).expect(1);
     assert!(run.stderr.contains("the tree cannot be made; overlaid says"), "{}", run.stderr);
     assert!(run.stderr.contains("\n    error[glob-matches-nothing]"), "{}", run.stderr);
+    assert!(run.stderr.contains("a file that it matches into `overlays/up/include`"), "{}", run.stderr);
     assert!(!run.stderr.contains('\u{1b}'), "{}", run.stderr);
     assert!(!site.build_dir().join("build.ninja").exists());
 }
@@ -353,6 +379,11 @@ fn an_edit_in_the_tree_stops_the_build() {
     assert_ne!(run.code, 0);
     let said = run.stdout + &run.stderr;
     assert!(said.contains("include/value.h: local edit"), "{said}");
+    // CMake breaks no line that is indented.
+    let command = said.split_once("(a copy is kept): ").unwrap().1.lines().next().unwrap();
+    site.project.shell(command).expect(0);
+    assert_eq!(std::fs::read_to_string(site.tree().join("include/value.h")).unwrap(), "#define VALUE 2\n");
+    site.cmake(&["--build", "build"]).expect(0);
 }
 
 #[test]
@@ -431,4 +462,26 @@ fn a_clone_that_a_variable_names_is_used() {
     site.build();
     assert_eq!(site.says(), "13");
     assert!(Path::new(&site.tree()).is_dir());
+}
+
+#[test]
+fn with_a_lock_the_first_configure_makes_the_tree_all_the_same() {
+    let (upstream, pin) = upstream();
+    let site = Site::new(&upstream, &pin);
+    site.project.run(&["lock"]).expect(0);
+    built(&site);
+    assert_eq!(site.says(), "12");
+}
+
+#[test]
+fn warnings_of_the_program_are_warnings_and_notes_are_quiet() {
+    let (upstream, pin) = upstream();
+    let site = Site::with(&upstream, &pin, &overlays(&pin), "FEATURES fast fsat");
+    for _ in 0..2 {
+        let run = site.configure(&[]).expect(0);
+        assert!(run.stderr.contains("CMake Warning"), "{}", run.stderr);
+        assert!(run.stderr.contains("names `fsat`"), "{}", run.stderr);
+    }
+    site.project.write("CMakeLists.txt", fetch("FEATURES fast"));
+    assert_eq!(site.configure(&[]).expect(0).stderr, "");
 }

@@ -277,6 +277,18 @@ fn what_the_cmake_module_watches_does_not_count_as_read() {
     let program = format!("-DOVERLAID_EXECUTABLE={}", env!("CARGO_BIN_EXE_overlaid"));
     run("cmake", &["-S", paths[0], "-B", paths[1], "-G", "Ninja", &program]);
     run("cmake", &["--build", paths[1], "--target", "up"]);
+    // Who forgets to name the tree is told which one the build has.
+    let document = site.project.run(&["--json", "verify", "--build", "build"]).expect(1).json();
+    let unknown = document["findings"].as_array().unwrap().iter();
+    let hint = unknown
+        .filter(|finding| finding["code"] == "compiled-unknown")
+        .map(|finding| finding["hint"].as_str().unwrap())
+        .next()
+        .unwrap();
+    assert!(
+        hint.ends_with("build/_deps/up-src --build build") && hint.contains(": overlaid verify --tree "),
+        "{hint}"
+    );
     let run = site.project.run(&["--json", "verify", "--tree", "build/_deps/up-src", "--build", "build"]);
     let document = run.expect(1).json();
     let findings = document["findings"].as_array().unwrap().iter();

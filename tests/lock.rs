@@ -297,12 +297,8 @@ fn edits_in_the_tree_are_refused_and_kept() {
     std::fs::write(dir.join("src/kernel.cu"), "somebody's\n").unwrap();
     vanish(&upstream);
     let run = run_without_git(&project, &["--offline", "apply", "--tree", "other"]).expect(4);
-    assert!(
-        run.stderr.contains("the lock is not enough: cannot read src/kernel.cu at the pin"),
-        "{}",
-        run.stderr
-    );
-    assert!(run.stderr.contains("the tree has other bytes there"), "{}", run.stderr);
+    assert!(run.stderr.contains("for the lock: cannot read src/kernel.cu at the pin"), "{}", run.stderr);
+    assert!(run.stderr.contains("the tree is not at the pin's bytes there"), "{}", run.stderr);
     std::fs::remove_dir(upstream.path()).unwrap();
     std::fs::rename(upstream.path().with_extension("gone"), upstream.path()).unwrap();
     let run = project.run(&["apply", "--tree", "other"]).expect(3);
@@ -640,4 +636,59 @@ fn links_in_a_folder_of_others_are_not_followed() {
     assert!(run.code == 3 || run.code == 4, "{run:?}");
     assert_eq!(std::fs::read_to_string(outside.join("kernel.cu")).unwrap(), KERNEL);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_made_from_git_objects() {
+    let (upstream, [pin, _]) = upstream();
+    let project = project(&upstream, &pin);
+    project.run(&["lock"]).expect(0);
+    project.run(&["apply", "--dry-run", "--tree", "deps/up"]).expect(1);
+    let run = project.run(&["apply", "--tree", "deps/up"]).expect(0);
+    assert_eq!(run.stderr, "");
+    let dir = project.path().join("deps/up");
+    assert_eq!(read(&dir, "docs/a.md"), "a\n");
+    assert_eq!(read(&dir, "src/other.cu"), "ours\n");
+    let run = project.run(&["apply", "--tree", "deps/up"]).expect(0);
+    assert!(run.stdout.contains("nothing to do"), "{}", run.stdout);
+    project.write("overlays/up/src/other.cu", "theirs\n");
+    project.run(&["apply", "--tree", "deps/up"]).expect(0);
+    assert_eq!(read(&dir, "src/other.cu"), "theirs\n");
+}
+
+#[test]
+fn a_path_that_an_old_lock_does_not_have_is_no_edit() {
+    let (upstream, [pin, _]) = upstream();
+    let project = project(&upstream, &pin);
+    project.run(&["lock"]).expect(0);
+    let more = OVERLAYS.replace("\"src/new.cu\"]", "\"src/new.cu\", \"docs/a.md\"]");
+    project.write("manifests/up.toml", crate::support::manifest(&upstream, &pin, &more));
+    project.write("overlays/up/docs/a.md", "ours\n");
+    let dir = unpack(&project, &upstream, &pin, "tree");
+    let readable = unpack(&project, &upstream, &pin, "readable");
+    project.run(&["apply", "--tree", "readable"]).expect(0);
+    assert_eq!(read(&readable, "docs/a.md"), "ours\n", "git objects know the path");
+    vanish(&upstream);
+    let run = run_without_git(&project, &["--offline", "apply", "--tree", "tree"]).expect(4);
+    assert!(run.stderr.contains("the lock file does not have docs/a.md"), "{}", run.stderr);
+    assert!(run.stderr.contains("overlaid lock") && !run.stderr.contains("unknown file"), "{}", run.stderr);
+    assert_eq!(read(&dir, "docs/a.md"), "a\n");
+}
+
+#[test]
+fn a_lock_that_is_right_knows_the_fingerprint() {
+    let (upstream, [pin, _]) = upstream();
+    let project = project(&upstream, &pin);
+    project.run(&["lock"]).expect(0);
+    let told = project.run(&["status", "--fingerprint"]).expect(0).stdout;
+    vanish(&upstream);
+    let locked = run_without_git(&project, &["--offline", "status", "--fingerprint"]).expect(0).stdout;
+    assert_eq!(locked, told);
+    run_without_git(&project, &["--offline", "status", "--fingerprint", "--features", "other"]).expect(4);
+    project.write("overlays/up/src/other.cu", "theirs\n");
+    run_without_git(&project, &["--offline", "status", "--fingerprint"]).expect(4);
+    fixture(&upstream);
+    let run = project.run(&["lock", "--check"]).expect(1);
+    let last = run.stdout.lines().last().unwrap();
+    assert!(last.ends_with(" is not right: 1 difference; to write it anew: overlaid lock"), "{last}");
 }

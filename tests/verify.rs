@@ -341,13 +341,7 @@ fn what_is_wrong_in_the_tree_comes_with_the_command_that_puts_it_right() {
         .collect();
     commands.sort_by_key(|command| command.starts_with("overlaid"));
     for command in commands {
-        let mut shell = crate::support::command("sh");
-        let bin = std::path::Path::new(env!("CARGO_BIN_EXE_overlaid")).parent().unwrap();
-        let paths = std::env::var_os("PATH").unwrap();
-        let path = std::env::join_paths(std::iter::once(bin.into()).chain(std::env::split_paths(&paths)));
-        shell.args(["-c", &command]).current_dir(project.path());
-        shell.env("PATH", path.unwrap()).env("XDG_CACHE_HOME", project.path().join("cache"));
-        assert!(shell.output().unwrap().status.success(), "{command}");
+        project.shell(&command).expect(0);
     }
     project.run(&["verify"]).expect(0);
 }
@@ -453,4 +447,57 @@ fn links_do_not_lead_out_of_the_tree_or_of_the_repository() {
     // Named by the person who types, it is meant.
     let named = outside.path().join("tree");
     project.run(&["apply", "--tree", named.to_str().unwrap()]).expect(0);
+}
+
+/// The commands at the ends of the hints of `verify --tree`, those of the program last.
+fn commands(project: &Project, tree: &str) -> Vec<String> {
+    let document = project.run(&["verify", "--json", "--tree", tree]).expect(1).json();
+    let findings = document["findings"].as_array().unwrap().iter();
+    let hints = findings.map(|finding| finding["hint"].as_str().unwrap().to_owned());
+    let mut commands: Vec<String> = hints
+        .map(|hint| hint.rsplit_once(": ").map_or(hint.clone(), |(_, command)| command.to_owned()))
+        .collect();
+    commands.sort_by_key(|command| command.starts_with("overlaid"));
+    commands
+}
+
+#[test]
+fn in_a_tree_that_was_named_the_commands_name_it_too() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    project.run(&["apply", "--tree", "deps/up src"]).expect(0);
+    write(&project.path().join("deps/up src/docs/a.md"), "other\n");
+    project.write("overlays/up/src/kernel.cu", format!("{DELTA}// more\n"));
+    let commands = commands(&project, "deps/up src");
+    let of_program: Vec<&String> =
+        commands.iter().filter(|command| command.starts_with("overlaid")).collect();
+    assert!(of_program.contains(&&"overlaid apply --tree 'deps/up src'".to_owned()), "{commands:?}");
+    for command in &commands {
+        project.shell(command).expect(0);
+    }
+    project.run(&["verify", "--tree", "deps/up src"]).expect(0);
+    assert!(!project.tree().exists(), "another tree was made");
+}
+
+#[test]
+fn what_upstreams_file_was_in_a_clone_is_for_git_to_put_back() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    git(project.path(), &["clone", "-q", upstream.path().to_str().unwrap(), "module"]);
+    git(&project.path().join("module"), &["checkout", "-q", &first]);
+    project.run(&["apply", "--tree", "module"]).expect(0);
+    write(&project.path().join("module/docs/a.md"), "other\n");
+    assert_eq!(commands(&project, "module"), [format!("git -C module checkout {first} -- docs/a.md")]);
+    project.shell(&commands(&project, "module")[0]).expect(0);
+    project.run(&["verify", "--tree", "module"]).expect(0);
+}
+
+#[test]
+fn a_tree_that_was_never_made_may_be_one_in_another_folder() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    let run = project.run(&["verify"]).expect(0);
+    assert!(run.stdout.contains("tree-absent") && run.stdout.contains("--tree DIR"), "{}", run.stdout);
+    let run = project.run(&["verify", "--tree", "nowhere"]).expect(1);
+    assert!(run.stdout.contains("make it: overlaid apply --tree nowhere"), "{}", run.stdout);
 }

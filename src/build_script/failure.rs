@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::diagnostic::Diagnostic;
-use crate::escape::for_terminal;
+use crate::escape::{for_shell, for_terminal};
 use crate::io::locked::LockedError;
 use crate::io::workspace::LoadError;
 use crate::overlay::Unwanted;
@@ -47,9 +47,10 @@ impl Failure {
             format!("{}: {}{by}", for_terminal(path.display().to_string()), refusal.difference)
         };
         let lines = refusals.iter().map(line).collect();
-        Self { lines }.hint(
-            "make an overlay of the edit or undo it; `overlaid apply --force` overwrites it and keeps a copy",
-        )
+        Self { lines }.hint(format!(
+            "make an overlay of the edit or undo it; `overlaid apply --tree {} --force` overwrites it and keeps a copy",
+            for_shell(&dir.display().to_string())
+        ))
     }
 
     pub(super) fn of_unwanted(unwanted: &Unwanted) -> Self {
@@ -68,7 +69,7 @@ impl Failure {
     pub(super) fn of_locked(error: LockedError, dir: &Path) -> Self {
         let hint = match &error {
             LockedError::NoTree { .. } => Some(format!(
-                "fill it with the pin's sources (git submodule update --init, a tarball), or `overlaid apply`: {}",
+                "fill `{}` with the pin's sources first (git submodule update --init, a tarball)",
                 dir.display()
             )),
             other => other.hint(),

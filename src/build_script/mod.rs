@@ -296,8 +296,13 @@ fn tell(event: Event) {
     match event {
         Event::Waiting { dir } => warn(format!("waiting: another run works on `{}`", dir.display())),
         Event::Recovered { finished, steps } => {
-            let what = if finished { "are finished now" } else { "were taken back" };
-            warn(format!("an earlier run was interrupted; its {steps} steps {what}"));
+            let what = match (steps, finished) {
+                (1, true) => "1 step is finished now".to_owned(),
+                (1, false) => "1 step was taken back".to_owned(),
+                (_, true) => format!("{steps} steps are finished now"),
+                (_, false) => format!("{steps} steps were taken back"),
+            };
+            warn(format!("an earlier run was interrupted; its {what}"));
         }
         Event::Discarded => warn("an earlier run was interrupted; what it left over is removed"),
         Event::JournalDamaged { kept } => {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cmake_script::{self, Facts};
 use crate::escape::for_terminal;
-use crate::id::OverlayName;
+use crate::id::{OverlayName, UpstreamPath};
 use crate::io::own_files::{folders_from, hide_from_git};
 use crate::io::tree::unchanged::Note;
 use crate::io::tree::{self, Event, Options, Outcome};
@@ -80,10 +80,11 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     let (workspace, inputs) = load_noted(context)?;
     let features = features(context, &workspace)?;
+    let unknown = context.warn_of_unknown_features([&workspace], ui);
     let saying = if args.cmake { Saying::Cmake(&workspace) } else { Saying::Report("apply") };
     let write_note = |plan: &Plan, wanted: &Wanted, said: Vec<String>| match &notes {
         // Warnings are for every run.
-        Some(notes) if !args.dry_run && plan.left_alone.is_empty() => {
+        Some(notes) if !args.dry_run && plan.left_alone.is_empty() && unknown.is_empty() => {
             let script = match saying {
                 Saying::Cmake(workspace) => {
                     let dir = notes.dir(workspace)?;
@@ -208,13 +209,21 @@ pub(super) fn conclude(
             ui.warn(format_args!("cannot write `.overlaid/.gitignore`: {error}"));
         }
     }
+    let command = match saying {
+        Saying::Report(command) => command,
+        Saying::Cmake(_) => "apply",
+    };
     let mut say = |plan: &Plan, done: Done| match saying {
         Saying::Report(command) => {
             report(dir, wanted, plan, done, command, ui);
             Ok(())
         }
         Saying::Cmake(workspace) => {
-            let facts = cmake_facts(workspace, wanted, dir)?;
+            let mut facts = cmake_facts(workspace, wanted, dir)?;
+            if done == Done::Planned {
+                // It stays what it is.
+                facts.fingerprint = tree::attested_fingerprint(dir)?.unwrap_or_default();
+            }
             ui.bytes(&cmake_script::render(&facts));
             Ok::<(), Failure>(())
         }
@@ -228,12 +237,18 @@ pub(super) fn conclude(
             say(&plan, if dry_run { Done::Planned } else { Done::Written })?;
             Ok((if dry_run { Answer::No } else { Answer::Yes }, plan))
         }
-        Outcome::Refused(refusals) => Err(refused(&refusals, dir, wanted, store, ui)),
+        Outcome::Refused(refusals) => {
+            let command = context.command(command, place.tree.as_deref());
+            Err(refused(&refusals, dir, wanted, store, &command, ui))
+        }
         Outcome::NotOurs => Err(Failure::environment(format!(
             "`{}` has files in it that overlaid did not write",
             dir.display()
         ))
-        .with_hint("take it as it is with --tree DIR, or remove it")),
+        .with_hint(format!(
+            "if it is at the pin, take it as it is: {}",
+            context.command(command, Some(dir))
+        ))),
     }
 }
 
@@ -264,10 +279,12 @@ pub(super) fn tell(event: &Event, ui: &mut Ui) {
     match event {
         Event::Waiting { dir } => ui.note(format_args!("waiting: another run works on `{}`", dir.display())),
         Event::Recovered { finished: true, steps } => {
-            ui.note(format_args!("an earlier run was interrupted; its {steps} steps are finished now"));
+            let steps = plural(*steps, "step is", "steps are");
+            ui.note(format_args!("an earlier run was interrupted; its {steps} finished now"));
         }
         Event::Recovered { finished: false, steps } => {
-            ui.note(format_args!("an earlier run was interrupted; its {steps} steps were taken back"));
+            let steps = plural(*steps, "step was", "steps were");
+            ui.note(format_args!("an earlier run was interrupted; its {steps} taken back"));
         }
         Event::Discarded => {
             ui.note(format_args!("an earlier run was interrupted; what it left over is removed"));
@@ -311,7 +328,11 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
     let of_overlays: Vec<_> =
         plan.steps.iter().filter(|step| wanted.owners.contains_key(&step.path)).collect();
     // Of a tree that was not there, a person wants to see what the overlays make of it.
-    let is_new = plan.steps.iter().all(|step| step.from == Found::Absent);
+    let created: BTreeSet<&UpstreamPath> = plan.steps.iter().map(|step| &step.path).collect();
+    let is_new = plan.steps.iter().all(|step| step.from == Found::Absent)
+        && wanted.listing.iter().all(|(path, entry)| {
+            entry.mode == Mode::Submodule || wanted.entry(path).is_none() || created.contains(path)
+        });
     let listed: Vec<_> = if is_new { of_overlays.clone() } else { plan.steps.iter().collect() };
     for step in listed.iter().take(LISTED) {
         let owners = wanted.owners_of(&step.path);

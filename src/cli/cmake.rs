@@ -17,11 +17,11 @@ use super::{Answer, Failure, Ui};
 ///
 /// Keep a copy in your repository and include it:
 ///
-///     overlaid cmake > cmake/Overlaid.cmake
+///   overlaid cmake > cmake/Overlaid.cmake
 ///
 /// or install it for find_package(Overlaid), for example next to the program:
 ///
-///     overlaid cmake --install ~/.local
+///   overlaid cmake --install ~/.local
 ///
 /// Needs CMake 3.20 or later.
 #[derive(Debug, clap::Args)]

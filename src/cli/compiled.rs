@@ -1,21 +1,24 @@
 //! `verify --build`: whether a build folder has what the overlays give.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use crate::io::built::{self, BuiltError};
+use crate::io::tree::{Attested, HOME, load_attestation};
 use crate::io::workspace::Workspace;
 use crate::overlay::Resolution;
 use crate::plan::Wanted;
 use crate::verify::Finding;
-use crate::verify::compiled::{Overlaid, Reading, check, judge};
+use crate::verify::compiled::{Build, Overlaid, Reading, check, judge};
 
-use super::{Failure, Ui};
+use super::{Context, Failure, Ui};
 
 /// Checks all overlaid paths of a tree against a build of it, and says how many were read.
 ///
 /// # Errors
 /// If the build folder is not there.
 pub(super) fn check_build(
+    context: &Context,
     workspace: &Workspace,
     tree: &Path,
     (wanted, resolution): &(Wanted, Resolution),
@@ -41,6 +44,7 @@ pub(super) fn check_build(
         }
     };
     let mut findings = Vec::new();
+    let elsewhere = if tree.is_dir() { None } else { built_tree(&build, wanted)? };
     let (mut compiled, mut configured) = (0, 0);
     for (path, content) in &wanted.changes {
         let file = built::without_links_on_the_way(&tree.join(path.to_os_path()));
@@ -58,7 +62,21 @@ pub(super) fn check_build(
             Reading::Configured => configured += 1,
             _ => {}
         }
-        findings.extend(check(&overlaid, &reading, &shown));
+        let mut finding = check(&overlaid, &reading, &shown);
+        if !tree.is_dir()
+            && let Some(finding) = &mut finding
+            && finding.diagnostic.code == "compiled-unknown"
+        {
+            let verify = |dir: &Path| context.command("verify", Some(dir));
+            finding.diagnostic.hint = Some(match &elsewhere {
+                Some(dir) => {
+                    let folder = crate::escape::for_shell(&shown);
+                    format!("the build has another tree of ours: {} --build {folder}", verify(dir))
+                }
+                None => "name the folder of the tree that was built: --tree DIR".to_owned(),
+            });
+        }
+        findings.extend(finding);
     }
     if !ui.is_json() {
         ui.note(format_args!(
@@ -69,4 +87,22 @@ pub(super) fn check_build(
         ));
     }
     Ok(findings)
+}
+
+/// A folder of which the build read something and that says that it is a tree of this upstream.
+fn built_tree(build: &Build, wanted: &Wanted) -> Result<Option<PathBuf>, Failure> {
+    let read = build.steps.iter().flat_map(|step| step.inputs.files()).chain(&build.configure);
+    let folders: BTreeSet<&Path> = read.flat_map(|file| file.ancestors().skip(1)).collect();
+    for folder in folders {
+        // Few folders of a build have an attestation; most need only this look.
+        if !folder.join(HOME).is_dir() {
+            continue;
+        }
+        if let Attested::Claims(claimed) = load_attestation(folder)?
+            && claimed.upstream == wanted.upstream.as_str()
+        {
+            return Ok(Some(folder.to_owned()));
+        }
+    }
+    Ok(None)
 }

@@ -94,9 +94,11 @@ impl Context {
         }
         let files = find_manifests(&self.root)?;
         if files.is_empty() {
-            let folder = self.root.join("manifests");
-            return Err(Failure::input(format!("there is no manifest in `{}`", folder.display()))
-                .with_hint("write manifests/<upstream>.toml, or name the repository with -C DIR"));
+            let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
+            let message = format!("there is no `manifests/*.toml` in `{}`", root.display());
+            return Err(Failure::input(message).with_hint(
+                "name the repository with `-C DIR` (folders above are not searched), or write manifests/<upstream>.toml",
+            ));
         }
         Ok(files)
     }
@@ -201,6 +203,30 @@ impl Context {
         Ok(features)
     }
 
+    /// Warns of features that `--features` turns on and that none of these manifests knows: a typing mistake would
+    /// silently leave an overlay off. Gives them.
+    pub fn warn_of_unknown_features<'w>(
+        &self,
+        workspaces: impl IntoIterator<Item = &'w Workspace>,
+        ui: &mut Ui,
+    ) -> Vec<Name> {
+        if self.features.is_empty() {
+            return Vec::new();
+        }
+        let known: BTreeSet<Name> =
+            workspaces.into_iter().flat_map(|workspace| workspace.manifest.named_features()).collect();
+        let unknown: Vec<Name> =
+            self.features.iter().filter(|name| !known.contains(*name)).cloned().collect();
+        for name in &unknown {
+            let known: Vec<&str> = known.iter().map(Name::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            ui.warn(format_args!(
+                "--features: no overlay, profile or exclusive group names `{name}`; the manifest has: {known}"
+            ));
+        }
+        unknown
+    }
+
     /// The upstream's objects, with all commits that the manifest names.
     ///
     /// # Errors
@@ -236,7 +262,7 @@ impl Context {
             url: upstream.url.value.clone(),
             repo_root: root,
             remotes: upstream.remotes.iter().map(|r| (r.name.value.clone(), r.url.value.clone())).collect(),
-            need: named.iter().map(|named| named.need.clone()).collect(),
+            need: once_each(&named),
             offline: self.offline,
             update: matches!(wanted, Some(Err(_))),
         };
@@ -320,6 +346,17 @@ struct Named {
     what: String,
 }
 
+/// What is needed, each once: overlays often name the same commit.
+fn once_each(named: &[Named]) -> Vec<Need> {
+    let mut need: Vec<Need> = Vec::new();
+    for Named { need: one, .. } in named {
+        if !need.contains(one) {
+            need.push(one.clone());
+        }
+    }
+    need
+}
+
 /// The commits that the manifest names: the pin first.
 fn named_commits(manifest: &Manifest) -> Vec<Named> {
     let named = |commit: &Located<CommitId>, remote: Option<&Located<Name>>, what: String| Named {
@@ -357,7 +394,9 @@ fn describe_store_error(error: &StoreError, manifest: &Manifest, named: &[Named]
         StoreError::Offline { commits, .. } | StoreError::NotFound { commits, .. } => commits.as_slice(),
         _ => &[],
     };
-    let places = missing.iter().filter_map(|commit| {
+    // The same commit can be needed of several remotes.
+    let once = missing.iter().enumerate().filter(|(at, commit)| !missing[..*at].contains(commit));
+    let places = once.map(|(_, commit)| commit).filter_map(|commit| {
         let named = named.iter().find(|named| named.need.commit == *commit)?;
         let message = format!("commit {commit}, {}, cannot be had", named.what);
         Some(
@@ -366,7 +405,8 @@ fn describe_store_error(error: &StoreError, manifest: &Manifest, named: &[Named]
     });
     let mut failure = Failure::environment(error.to_string());
     failure.diagnostics = places.collect();
-    failure.hint = error.hint();
+    let variable = store::variable(&manifest.upstream.name.value);
+    failure.hint = error.hint().map(|hint| hint.replace(ANY_CLONE, &format!("{variable}=DIR")));
     failure
 }
 

@@ -71,12 +71,14 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             ui.line(difference);
         }
     }
-    let summary = match (differences.is_empty(), args.check) {
-        (true, _) => "is right",
-        (false, true) => "is not right; write it anew: overlaid lock",
-        (false, false) => "written",
-    };
-    if !ui.is_json() {
+    if ui.is_json() {
+        // The document says it all.
+    } else if args.check && !differences.is_empty() {
+        let count = plural(differences.len(), "difference", "differences");
+        let command = context.command("lock", None);
+        ui.line(format_args!("{} is not right: {count}; to write it anew: {command}", file.display()));
+    } else {
+        let summary = if differences.is_empty() { "is right" } else { "written" };
         ui.line(format_args!(
             "{} {summary}: {}, {} vendored",
             file.display(),

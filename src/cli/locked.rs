@@ -77,7 +77,7 @@ impl Tried {
         };
         let helps = match &error {
             // What is wrong with a file of ours is wrong with git objects, too.
-            LockedError::Load(_) | LockedError::NoTree { .. } => false,
+            LockedError::Load(_) => false,
             LockedError::Unwanted(unwanted) => matches!(unwanted, Unwanted::Upstream(_)),
             LockedError::Tree(error) => matches!(error, TreeError::Upstream { .. }),
             _ => true,
@@ -85,12 +85,16 @@ impl Tried {
         if !helps {
             return Err(error.into());
         }
-        if !matches!(error, LockedError::NoContents) {
+        // Of a tree that is to be made from the start, nobody expects that a lock is enough.
+        if !matches!(error, LockedError::NoContents | LockedError::NoTree { .. }) {
             ui.note(format_args!("note: the lock is not enough, so git objects are read: {error}"));
         }
         context.store(workspace, ui).map_err(|mut failure| {
             let locked = Failure::from(error);
-            failure.causes.push(format!("the lock is not enough: {}", locked.message));
+            let objects = std::mem::take(&mut failure.message);
+            failure.message = "neither the lock nor git objects are enough".to_owned();
+            failure.causes.insert(0, format!("for the lock: {}", locked.message));
+            failure.causes.insert(1, format!("for git objects: {objects}"));
             failure.hint = match (failure.hint.take(), locked.hint) {
                 (Some(store), Some(lock)) => Some(format!("{store}\nor, for the lock: {lock}")),
                 (store, lock) => store.or(lock),

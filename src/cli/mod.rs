@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod bump;
 mod cmake;
+mod command_line;
 mod compiled;
 mod context;
 mod diff;

@@ -18,12 +18,13 @@ use super::{Failure, FailureKind, Ui};
 /// Beyond this many bytes lines are not counted.
 const LARGE: usize = 4 << 20;
 
-/// Says which paths are in the way, and what stands there.
+/// Says which paths are in the way, and what stands there. `command`: the one that was run.
 pub(super) fn refused(
     refusals: &[Refusal],
     dir: &Path,
     wanted: &Wanted,
     store: Option<&Store>,
+    command: &str,
     ui: &mut Ui,
 ) -> Failure {
     let known = store.map(|store| commits_of(refusals, wanted, store)).unwrap_or_default();
@@ -46,8 +47,9 @@ pub(super) fn refused(
         ui.note(line);
     }
     let paths = plural(refusals.len(), "path is", "paths are");
-    Failure::new(kind, format!("{paths} in the way; nothing was changed"))
-        .with_hint("make an overlay of the edit or undo it; --force overwrites it and keeps a copy")
+    Failure::new(kind, format!("{paths} in the way; nothing was changed")).with_hint(format!(
+        "make an overlay of the edit or undo it; to overwrite it (a copy is kept): {command} --force"
+    ))
 }
 
 /// How much a file differs from what is expected there: lines, or that it is binary.

@@ -72,6 +72,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let mut failure = None;
     let workspaces = context.workspaces()?;
     let several = workspaces.len() > 1;
+    context.warn_of_unknown_features(&workspaces, ui);
     for workspace in workspaces {
         let workspace = without_problems(workspace)?;
         // A wrong profile is an error before anything is shown.
@@ -175,19 +176,36 @@ fn print_fingerprint(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> 
     let workspace = without_problems(context.workspace()?)?;
     let profile = context.profile(&workspace)?;
     let features = context.features(&workspace, profile)?;
-    let store = context.store(&workspace, ui)?;
-    let on: Vec<&Loaded> =
-        workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(&features)).collect();
-    let pin = workspace.manifest.upstream.pin.value;
-    let resolution = resolve(&on, At::Pin(pin), &store)?;
-    Failure::if_refused(&resolution)?;
-    let fingerprint = fingerprint(pin, &features, &resolution.changes);
+    context.warn_of_unknown_features([&workspace], ui);
+    let fingerprint = match context.store(&workspace, ui) {
+        Ok(store) => {
+            let on: Vec<&Loaded> =
+                workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(&features)).collect();
+            let pin = workspace.manifest.upstream.pin.value;
+            let resolution = resolve(&on, At::Pin(pin), &store)?;
+            Failure::if_refused(&resolution)?;
+            fingerprint(pin, &features, &resolution.changes)
+        }
+        Err(failure) => match locked_fingerprint(&workspace, &features)? {
+            Some(fingerprint) => fingerprint,
+            None => return Err(failure),
+        },
+    };
     if ui.is_json() {
         ui.document(&json!({ "schema": "overlaid.fingerprint.v1", "fingerprint": fingerprint }));
     } else {
         ui.line(fingerprint);
     }
     Ok(Answer::Yes)
+}
+
+/// The fingerprint as the lock has it, if the lock is of the manifest and the overlay files as they are now and has these
+/// features.
+fn locked_fingerprint(workspace: &Workspace, features: &BTreeSet<Name>) -> Result<Option<String>, Failure> {
+    let lock = crate::io::locked::load(&workspace.root, &workspace.manifest.file)?;
+    Ok(lock
+        .filter(|lock| crate::lock::stale(lock, &workspace.manifest, &workspace.overlays).is_empty())
+        .and_then(|lock| lock.fingerprints.get(features).cloned()))
 }
 
 /// Whether the manifest names a branch that the upstream does not have. False where it cannot be told.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::diagnostic::Severity;
+use crate::escape::for_shell;
 use crate::gitmodules;
 use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::own_files::{Disk, OwnFiles};
@@ -76,6 +77,7 @@ fn parse_delta(word: &str) -> Result<Delta, String> {
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let is_of_one = args.tree.is_some() || args.build.is_some();
     let workspaces = if is_of_one { vec![context.workspace()?] } else { context.workspaces()? };
+    context.warn_of_unknown_features(&workspaces, ui);
     let mut findings = Vec::new();
     let mut overlays = 0;
     for workspace in &workspaces {
@@ -354,14 +356,32 @@ impl Checked<'_> {
         if !dir.is_dir() {
             let message = format!("the tree is not there: `{}`", dir.display());
             let severity = if args.tree.is_some() { Severity::Error } else { Severity::Warning };
-            return Ok(vec![Finding::new(severity, "tree-absent", message).hint("make it: overlaid apply")]);
+            let hint = match &args.tree {
+                Some(dir) => format!("make it: {}", self.context.command("apply", Some(dir))),
+                None => format!(
+                    "make it: {}; if something else fills the tree (CMake, a submodule), name its folder: --tree DIR",
+                    self.context.command("apply", None)
+                ),
+            };
+            return Ok(vec![Finding::new(severity, "tree-absent", message).hint(hint)]);
         }
         ui.progress(format!("reading {}", dir.display()));
-        let place = TreePlace { dir: &dir, is_adopted: args.tree.is_some() };
+        let is_adopted = match tree::load_attestation(&dir)? {
+            tree::Attested::Claims(claimed) => claimed.origin == tree::Origin::Adopted,
+            tree::Attested::Nothing | tree::Attested::Withdrawn | tree::Attested::Damaged => {
+                args.tree.is_some()
+            }
+        };
+        let apply = self.context.command("apply", args.tree.as_deref());
+        let pin = self.workspace.manifest.upstream.pin.value;
+        let has_git = dir.join(".git").exists();
+        let checkout =
+            has_git.then(|| format!("git -C {} checkout {pin} --", for_shell(&dir.display().to_string())));
+        let place = TreePlace { dir: &dir, is_adopted, apply: &apply, checkout: checkout.as_deref() };
         let findings = compare_tree(&place, &wanted_trees);
         ui.end_progress();
         let mut findings = findings?;
-        findings.extend(check_attestation(&dir, &wanted_trees)?);
+        findings.extend(check_attestation(&place, &wanted_trees)?);
         Ok(findings)
     }
 
@@ -373,7 +393,9 @@ impl Checked<'_> {
             None => self.context.tree(self.workspace)?,
         };
         match wanted(self.workspace, &features, self.store) {
-            Ok(wanted) => super::compiled::check_build(self.workspace, &dir, &wanted, folder, ui),
+            Ok(wanted) => {
+                super::compiled::check_build(self.context, self.workspace, &dir, &wanted, folder, ui)
+            }
             // The check of the tree has found it.
             Err(failure) if matches!(failure.kind, FailureKind::Input | FailureKind::NeedsPerson) => {
                 Ok(Vec::new())
@@ -394,11 +416,15 @@ impl Checked<'_> {
 }
 
 /// What the tree says of itself against what it should be.
-fn check_attestation(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Result<Option<Finding>, Failure> {
-    let claimed = match tree::load_attestation(dir)? {
+fn check_attestation(
+    place: &TreePlace<'_>,
+    wanted_trees: &[(Wanted, Resolution)],
+) -> Result<Option<Finding>, Failure> {
+    let finding = |what| Ok(Some(tree_check::attestation(what, place)));
+    let claimed = match tree::load_attestation(place.dir)? {
         tree::Attested::Nothing => return Ok(None),
-        tree::Attested::Withdrawn => return Ok(Some(tree_check::attestation(Attestation::Missing))),
-        tree::Attested::Damaged => return Ok(Some(tree_check::attestation(Attestation::Damaged))),
+        tree::Attested::Withdrawn => return finding(Attestation::Missing),
+        tree::Attested::Damaged => return finding(Attestation::Damaged),
         tree::Attested::Claims(claimed) => claimed,
     };
     let is_of = |wanted: &Wanted| {
@@ -409,7 +435,7 @@ fn check_attestation(dir: &Path, wanted_trees: &[(Wanted, Resolution)]) -> Resul
             && entries.eq(claimed.overlaid.iter().map(|(path, entry)| (path, *entry)))
     };
     let is_right = wanted_trees.iter().any(|(wanted, _)| is_of(wanted));
-    Ok((!is_right).then(|| tree_check::attestation(Attestation::Differs)))
+    if is_right { Ok(None) } else { finding(Attestation::Differs) }
 }
 
 /// The differences to the tree that is the nearest.

@@ -3,6 +3,8 @@
 //! Reads the lock that lies beside a manifest, the contents that were vendored with it, and the tree that somebody
 //! else filled. Before upstream's bytes are replaced in such a tree, they are kept there.
 
+mod vendored;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,10 +16,12 @@ use crate::diagnostic::Diagnostic;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, Name, UpstreamPath};
 use crate::lock::{self, Contents, Lock, LockedUpstream, Stale};
-use crate::overlay::{self, Resolution, Unwanted};
+use crate::overlay::{self, Loaded, Resolution, Unwanted};
 use crate::plan::Wanted;
 use crate::tree::{Content, Entry};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, UpstreamError};
+
+pub use vendored::{BadVendored, read_vendored};
 
 /// The lock of a manifest: `manifests/mlx.lock` beside `manifests/mlx.toml`.
 #[must_use]
@@ -125,7 +129,8 @@ impl LockedError {
                     .to_owned()
             }
             LockedError::NoContents => {
-                "fill a folder with the pin's sources by other means and name it: apply --tree DIR".to_owned()
+                "fill a folder with the pin's sources by other means and name it: overlaid apply --tree DIR"
+                    .to_owned()
             }
             LockedError::Made { .. } => {
                 "run it where the upstream can be read, or fill another folder and name it with --tree"
@@ -292,7 +297,32 @@ impl Locked {
         workspace: &Workspace,
         features: &BTreeSet<Name>,
     ) -> Result<(Wanted, Resolution), LockedError> {
+        let on: Vec<&Loaded> =
+            workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
+        self.judge_unlocked(&on)?;
         Ok(overlay::wanted(&workspace.manifest, &workspace.overlays, features, &self.upstream())?)
+    }
+
+    /// Files that stand where overlays write and that the lock does not name: they may be the upstream's, and only git
+    /// objects tell.
+    fn judge_unlocked(&self, on: &[&Loaded]) -> Result<(), LockedError> {
+        let whole =
+            on.iter().flat_map(|loaded| loaded.whole_paths().map(move |path| (path, loaded.files.get(path))));
+        let is_known = |path| self.lock.paths.contains_key(path) || self.known.contains_key(path);
+        let mut unknown = whole.filter(|(path, _)| !is_known(path)).peekable();
+        if unknown.peek().is_none() {
+            return Ok(());
+        }
+        let originals = &self.contents.originals;
+        let recorded = originals.recorded()?.map(|recorded| recorded.entries).unwrap_or_default();
+        for (path, content) in unknown.filter(|(path, _)| !recorded.contains_key(*path)) {
+            let found = originals.in_tree(path)?.as_ref().map(Content::entry);
+            if found.is_some() && found != content.map(Content::entry) {
+                let what = for_terminal(path.as_bytes());
+                return Err(Unwanted::Upstream(UpstreamError::NotLocked { what }).into());
+            }
+        }
+        Ok(())
     }
 
     /// The pin without overlays, as far as an earlier run changed it.
@@ -432,56 +462,17 @@ impl Contents for TreeContents {
         }
         Err(match found {
             None => "it is not vendored; `overlaid lock --vendor` puts it beside the lock".to_owned(),
-            Some(None) => "nothing is there in the tree, and no copy of the pin's was kept".to_owned(),
+            Some(None) => {
+                "nothing is there in the tree, and no copy of the pin's was kept; fill the folder anew"
+                    .to_owned()
+            }
             Some(Some(other)) => {
                 format!(
-                    "the tree has other bytes there (blob {}), and no copy of the pin's was kept",
+                    "the tree is not at the pin's bytes there (it has blob {}), and no copy of them was kept; fill the \
+                     folder anew",
                     other.short()
                 )
             }
         })
-    }
-}
-
-/// What is wrong with a vendored content.
-#[derive(Debug)]
-pub enum BadVendored {
-    /// It is not there.
-    Missing(PathBuf),
-    /// It has other bytes.
-    Other(PathBuf),
-    /// It cannot be read.
-    Unreadable(PathBuf, std::io::Error),
-}
-
-impl fmt::Display for BadVendored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BadVendored::Missing(file) => write!(f, "`{}` is not there", file.display()),
-            BadVendored::Other(file) => {
-                write!(f, "`{}` has other bytes than its name says", file.display())
-            }
-            BadVendored::Unreadable(file, error) => write!(f, "`{}` cannot be read: {error}", file.display()),
-        }
-    }
-}
-
-/// A vendored content, proven by its id.
-///
-/// # Errors
-/// If it is not there or not right.
-pub fn read_vendored(root: &Path, folder: &Path, id: BlobId, size: u64) -> Result<Arc<[u8]>, BadVendored> {
-    let file = folder.join(id.to_string());
-    let path = root.join(&file);
-    match std::fs::symlink_metadata(&path) {
-        Ok(metadata) if metadata.is_file() && metadata.len() == size => {}
-        Ok(_) => return Err(BadVendored::Other(file)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(BadVendored::Missing(file)),
-        Err(error) => return Err(BadVendored::Unreadable(file, error)),
-    }
-    match std::fs::read(&path) {
-        Ok(bytes) if BlobId::of(&bytes) == id => Ok(bytes.into()),
-        Ok(_) => Err(BadVendored::Other(file)),
-        Err(error) => Err(BadVendored::Unreadable(file, error)),
     }
 }

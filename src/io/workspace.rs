@@ -192,7 +192,13 @@ impl Loader<'_> {
             diagnostic.hint = Some(match self.similar_file(glob) {
                 Some(similar) => format!("did you mean `{similar}`?"),
                 None => {
-                    format!("put the file at `{}`, or remove the entry", folder.join(&glob.value).display())
+                    let place = folder.join(&glob.value);
+                    if pattern::has_wildcards(&glob.value) {
+                        let folder = place.parent().unwrap_or(folder).display().to_string();
+                        format!("put a file that it matches into `{folder}`, or remove the entry")
+                    } else {
+                        format!("put the file at `{}`, or remove the entry", place.display())
+                    }
                 }
             });
             self.problems.push(diagnostic);

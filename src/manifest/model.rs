@@ -335,6 +335,15 @@ impl Manifest {
         self.tests.iter().find(|test| test.name.as_str() == name)
     }
 
+    /// The features that something in the manifest names: a condition, a profile, an exclusive group.
+    #[must_use]
+    pub fn named_features(&self) -> std::collections::BTreeSet<Name> {
+        let of_overlays = self.overlays.iter().flat_map(|overlay| &overlay.when);
+        let of_profiles = self.profiles.iter().flat_map(|profile| &profile.features);
+        let of_groups = self.exclusive.iter().flatten().chain(of_profiles).map(|feature| &feature.value);
+        of_overlays.map(|condition| &condition.feature).chain(of_groups).cloned().collect()
+    }
+
     /// The profile of this name.
     #[must_use]
     pub fn profile(&self, name: &str) -> Option<&Profile> {

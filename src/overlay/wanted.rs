@@ -44,6 +44,9 @@ impl Unwanted {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Unwanted::Upstream(UpstreamError::NotLocked { .. }) => {
+                Some("write the lock anew where the upstream can be read: overlaid lock".to_owned())
+            }
             Unwanted::Upstream(_) => None,
             Unwanted::Needs { .. } => Some(
                 "turn its features on, give both the same `when`, or make it the active rival".to_owned(),

@@ -153,7 +153,9 @@ pub fn judge(overlaid: &Overlaid, build: &Build) -> Reading {
 }
 
 impl Inputs {
-    fn files(&self) -> &BTreeSet<PathBuf> {
+    /// What it read, or would.
+    #[must_use]
+    pub fn files(&self) -> &BTreeSet<PathBuf> {
         match self {
             Inputs::Recorded(files) | Inputs::Declared(files) | Inputs::Outdated(files) => files,
         }

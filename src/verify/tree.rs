@@ -6,7 +6,7 @@ use std::path::Path;
 use bstr::BStr;
 
 use crate::diagnostic::Severity;
-use crate::escape::for_terminal;
+use crate::escape::{for_shell, for_terminal};
 use crate::id::{OverlayName, UpstreamPath};
 
 use super::Finding;
@@ -37,9 +37,9 @@ pub enum Attestation {
     Differs,
 }
 
-/// The finding for an attestation.
+/// The finding for the attestation of a tree.
 #[must_use]
-pub fn attestation(what: Attestation) -> Finding {
+pub fn attestation(what: Attestation, place: &TreePlace<'_>) -> Finding {
     let finding = match what {
         Attestation::Missing => {
             let message = "the tree has no attestation; a run was interrupted";
@@ -53,7 +53,7 @@ pub fn attestation(what: Attestation) -> Finding {
             Finding::error("attestation-differs", message)
         }
     };
-    finding.hint("bring the tree to what the manifest says: overlaid apply")
+    finding.hint(format!("bring the tree to what the manifest says: {}", place.apply))
 }
 
 /// The tree that was looked at.
@@ -63,23 +63,31 @@ pub struct TreePlace<'a> {
     pub dir: &'a Path,
     /// Whether something else filled it: `apply` leaves upstream's files alone there.
     pub is_adopted: bool,
+    /// The command that makes this tree.
+    pub apply: &'a str,
+    /// The start of a command that puts the pin's bytes at a path of the folder, if its own git can.
+    pub checkout: Option<&'a str>,
 }
 
 impl TreePlace<'_> {
     /// What to do about a path.
     fn hint(&self, shown: &str, difference: TreeDifference, is_overlaid: bool) -> String {
         let dir = for_terminal(self.dir.display().to_string());
-        let file = format!("{dir}/{shown}");
-        let apply = if self.is_adopted {
-            format!("overlaid apply --tree {dir}")
-        } else {
-            "overlaid apply".to_owned()
-        };
+        let file = for_shell(&format!("{dir}/{shown}"));
+        let path = for_shell(shown);
+        let apply = self.apply;
         match difference {
             TreeDifference::Extra => format!("if it is wanted, make an overlay of it; if not: rm -r {file}"),
             TreeDifference::Missing | TreeDifference::Mode if is_overlaid => format!("put it right: {apply}"),
             _ if is_overlaid => format!("put it back (a copy of what is there is kept): {apply} --force"),
-            _ if self.is_adopted => "put upstream's file there".to_owned(),
+            _ if self.is_adopted => match self.checkout {
+                Some(checkout) => {
+                    format!("if the edit is wanted, make an overlay of it; if not: {checkout} {path}")
+                }
+                None => "if the edit is wanted, make an overlay of it; if not, fill the folder with the pin's sources \
+                         anew"
+                    .to_owned(),
+            },
             TreeDifference::Missing => format!("put it back: {apply}"),
             _ => format!("if the edit is wanted, make an overlay of it; if not: rm -r {file} && {apply}"),
         }

@@ -145,6 +145,13 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
+    /// The command at the end of the hint.
+    pub fn hinted(&self) -> &str {
+        let hint = self.stderr.split_once("hint: ").map_or("", |(_, hint)| hint);
+        let line = hint.lines().next().unwrap_or_default();
+        line.rsplit_once(": ").map_or("", |(_, command)| command)
+    }
+
     /// The same run, if it ended with this code.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
@@ -201,6 +208,25 @@ impl Project {
             .envs(&self.environment)
             .args(args);
         command
+    }
+
+    /// Runs a command as a hint shows it, in a shell that finds the program.
+    pub fn shell(&self, line: &str) -> Run {
+        let bin = Path::new(env!("CARGO_BIN_EXE_overlaid")).parent().expect("it lies in a folder");
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&paths));
+        let mut shell = command("sh");
+        shell
+            .args(["-c", line])
+            .current_dir(self.path())
+            .env("PATH", std::env::join_paths(paths).expect("a PATH"));
+        shell.env("XDG_CACHE_HOME", self.path().join("cache"));
+        let output = shell.output().expect("a shell");
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
     }
 
     /// Runs the program.

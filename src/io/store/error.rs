@@ -265,11 +265,17 @@ impl From<UpstreamError> for StoreError {
 }
 
 fn list(commits: &[CommitId]) -> String {
-    match commits {
+    let mut once: Vec<&CommitId> = Vec::new();
+    for commit in commits {
+        if !once.contains(&commit) {
+            once.push(commit);
+        }
+    }
+    match once.as_slice() {
         [] => "what is needed is".to_owned(),
         [one] => format!("commit {one} is"),
         _ => {
-            let ids: Vec<_> = commits.iter().map(ToString::to_string).collect();
+            let ids: Vec<_> = once.iter().map(ToString::to_string).collect();
             format!("commits {} are", ids.join(", "))
         }
     }

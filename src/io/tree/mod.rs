@@ -249,6 +249,22 @@ pub fn load_attestation(dir: &Path) -> Result<Attested, TreeError> {
     })
 }
 
+/// The fingerprint that a tree says it has; `None` if it says none, or overlaid paths are not what it says: then it is
+/// nobody's.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn attested_fingerprint(dir: &Path) -> Result<Option<String>, TreeError> {
+    let Attested::Claims(claimed) = load_attestation(dir)? else { return Ok(None) };
+    let originals = Originals::open(dir)?;
+    for (path, entry) in &claimed.overlaid {
+        if originals.in_tree(path)?.as_ref().map(crate::tree::Content::entry) != *entry {
+            return Ok(None);
+        }
+    }
+    Ok(Some(claimed.fingerprint))
+}
+
 /// Whose a directory without a state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {

@@ -83,7 +83,8 @@ impl<'a> Layout<'a> {
     }
 
     pub fn line_start(&self, at: usize) -> usize {
-        self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+        // By bytes: `at` can lie within a character, one byte before the end of a line's last one.
+        self.text.as_bytes()[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
     }
 
     /// The start of the next line, or the end of the text.

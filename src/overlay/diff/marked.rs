@@ -63,7 +63,7 @@ impl Marked<'_> {
     }
 }
 
-/// Marks the lines of a diff that [`super::render`] made of these contents of a path.
+/// Marks the lines of a diff that [`super::render()`] made of these contents of a path.
 #[must_use]
 pub fn mark<'d>(path: &UpstreamPath, old: &[u8], new: &[u8], diff: &'d [u8]) -> Marked<'d> {
     let language = Language::of_path(path);
