@@ -31,10 +31,10 @@ fuzz_target!(|text: &str| {
     let Ok(edited) = edit::set_pin(text, pin) else { return };
     let (after, messages) = parse(file, &edited);
     let Some(after) = after else { panic!("an edit broke it: {messages:?}\n{edited}") };
-    assert_eq!(after.upstream.pin, pin);
+    assert_eq!(after.upstream.pin.value, pin);
     assert_eq!(after.overlays.len(), model.overlays.len());
     for overlay in &model.overlays {
-        let Ok(less) = edit::remove_overlay(text, overlay.name.as_str()) else { continue };
+        let Ok(less) = edit::remove_overlay(text, overlay.name.value.as_str()) else { continue };
         // What the others need may be gone; that is said, and nothing else.
         if let (Some(after), _) = parse(file, &less) {
             assert_eq!(after.overlays.len() + 1, model.overlays.len());
