@@ -26,8 +26,10 @@ use crate::tree::{Entry, Mode};
 use crate::upstream::Upstream;
 
 const THREADS: usize = 2;
-/// Steps that a thread takes at a time, at most.
-const BATCH: usize = 256;
+/// Steps that a thread takes at a time: more than this many only from one folder,
+const BATCH: usize = 16;
+/// and no more than this many.
+const LARGE_BATCH: usize = 256;
 
 /// All that is wanted, by path.
 pub(super) fn wanted_entries(wanted: &Wanted) -> Vec<(&UpstreamPath, Entry)> {
@@ -250,14 +252,15 @@ fn write_all(
     })
 }
 
-/// What a thread takes at a time: the files of one folder. Two threads in one folder would wait for each other at every
-/// file that they make.
+/// What a thread takes at a time: whole folders, if they are not large. Two threads in one folder would wait for each other
+/// at every file that they make.
 fn batches(steps: &[Step]) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut last = None;
     for (index, step) in steps.iter().enumerate() {
         let folder = split(step.path.as_bytes()).0;
-        match batches.last_mut().filter(|batch| last == Some(folder) && batch.len() < BATCH) {
+        let most = if last == Some(folder) { LARGE_BATCH } else { BATCH };
+        match batches.last_mut().filter(|batch| batch.len() < most) {
             Some(batch) => batch.end = index + 1,
             None => batches.push(index..index + 1),
         }
@@ -305,16 +308,23 @@ mod tests {
         paths.into_iter().map(step).collect()
     }
 
+    fn folder(name: &str, files: usize) -> impl Iterator<Item = String> {
+        (0..files).map(move |number| format!("{name}/{number:05}"))
+    }
+
     #[test]
-    fn a_thread_takes_one_folder_at_a_time() {
-        let paths = ["a", "b/a", "b/b", "b/c/a", "b/d", "c"];
-        assert_eq!(batches(&steps(paths.map(str::to_owned))), [0..1, 1..3, 3..4, 4..5, 5..6]);
+    fn a_thread_takes_whole_folders() {
+        let paths = folder("a", 20).chain(folder("b", 3)).chain(folder("c", 30)).chain(folder("d", 1));
+        assert_eq!(batches(&steps(paths)), [0..20, 20..53, 53..54]);
         assert!(batches(&[]).is_empty());
     }
 
     #[test]
     fn a_large_folder_is_shared() {
-        let many = (0..2 * BATCH + 1).map(|number| format!("folder/{number:05}"));
-        assert_eq!(batches(&steps(many)), [0..BATCH, BATCH..2 * BATCH, 2 * BATCH..2 * BATCH + 1]);
+        let many = batches(&steps(folder("a", 2 * LARGE_BATCH + 1)));
+        assert_eq!(
+            many,
+            [0..LARGE_BATCH, LARGE_BATCH..2 * LARGE_BATCH, 2 * LARGE_BATCH..2 * LARGE_BATCH + 1]
+        );
     }
 }
