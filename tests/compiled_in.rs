@@ -259,7 +259,7 @@ fn build_by_hand(site: &Site, sources: &[&str], more: &str) -> PathBuf {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         entries.push(serde_json::json!({ "directory": build, "file": source, "command": line }));
     }
-    write(&build.join("compile_commands.json"), &serde_json::to_string(&entries).unwrap());
+    write(&build.join("compile_commands.json"), serde_json::to_string(&entries).unwrap());
     build
 }
 
