@@ -3,6 +3,7 @@
 //! | what | where |
 //! | --- | --- |
 //! | the files of a variant, as values | `sources` |
+//! | the variants of a workspace | `subjects` |
 //! | the folders of a commit, and who may use them | `site` |
 //! | configuring and building, and what that read | `make` |
 //! | what a build reads and does not say | `undeclared` |
@@ -18,6 +19,7 @@
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
+//! | several overlays at once: drops, rivals | `together` |
 
 #[cfg(feature = "git")]
 pub mod answers;
@@ -38,5 +40,9 @@ mod running;
 pub mod site;
 pub mod sources;
 pub mod steering;
+#[cfg(feature = "git")]
+pub mod subjects;
+#[cfg(feature = "git")]
+mod together;
 pub mod trial;
 mod undeclared;
