@@ -126,3 +126,36 @@ fn a_rival_that_does_not_fit_is_no_question_where_nothing_can_be_better() {
     let run = project.run(&["prove"]).expect(4);
     assert!(run.stdout.contains("rivals group: which is the better is not known"), "{}", run.stdout);
 }
+
+#[test]
+fn what_was_measured_elsewhere_stands_beside_what_was_measured_here() {
+    let mut scene = Scene::new(&[("a", "refused"), ("b", "refused"), ("c", "refused")], &[]);
+    let pin = scene.commit(&[("elsewhere", "more\n")]);
+    for (name, changes, active) in [("fix", &ALL[..], true), ("half", &ALL[..1], false)] {
+        scene.file(&format!("overlays/up/{name}.patch"), &patch(changes));
+        scene.overlay(name, &format!("patch = \"{name}.patch\"\nrivals = \"group\"\nactive = {active}"));
+    }
+    let named = "sources = [\"tests/check/**\"]\nrepeats = 2";
+    scene.tests = scene.tests.replace("repeats = 2", named) + "\n[profile.one]\n\n[profile.two]\n";
+    let situation = scene.done(String::new(), &pin, &[]);
+    let project = &situation.project;
+    let alone = project.run(&["--profile", "one", "prove"]).expect(0);
+    assert!(!alone.stdout.contains("elsewhere ("), "{}", alone.stdout);
+    project.run(&["--profile", "two", "prove", "half"]).expect(0);
+    let both = project.run(&["--profile", "one", "prove"]).expect(0);
+    // `half` and none of them were run there, `fix` was not.
+    let says = ", profile two): which is the better is not known\n  not the same answer as here";
+    assert!(both.stdout.contains(says), "{}", both.stdout);
+
+    project.run(&["--profile", "two", "prove"]).expect(0);
+    let document = project.run(&["--profile", "one", "prove", "--json"]).expect(0).json();
+    let there = &document["rivals"][0]["elsewhere"][0];
+    assert_eq!((&there["profile"], &there["answer"]), (&"two".into(), &"best".into()));
+    assert_eq!(there["members"][1]["fails_loudly"], 2);
+
+    // Of other sources, or of another test, it says nothing.
+    let script = project.read("tests/check/check.sh");
+    project.write("tests/check/check.sh", format!("{script}# another line\n"));
+    let edited = project.run(&["--profile", "one", "prove"]).expect(0);
+    assert!(!edited.stdout.contains("elsewhere ("), "{}", edited.stdout);
+}

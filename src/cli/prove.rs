@@ -13,7 +13,8 @@ use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
-use crate::io::lab::records::now;
+use crate::io::lab::records::{list, now};
+use crate::io::lab::together::Contest;
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::verdicts::{self, Noted};
 use crate::io::workspace::Workspace;
@@ -23,7 +24,6 @@ use crate::provenance::{OverlayReport, State};
 use crate::variant::{Request, VariantError};
 use crate::verdict::coverage::gaps;
 use crate::verdict::group::Together;
-use crate::verdict::rivals::Rivals;
 use crate::verdict::{Decision, Exit, Reason, Verdict};
 
 use super::bench::{profile_name, projects_are_there, with_lab};
@@ -70,7 +70,7 @@ struct Outcome {
     decisions: Vec<Decision>,
     together: Option<(Vec<Name>, Together)>,
     /// Groups of rivals, side by side.
-    rivals: Vec<Rivals>,
+    rivals: Vec<Contest>,
     /// Overlays that a rival is applied instead of, and that were not asked for by name.
     stand_back: BTreeSet<Name>,
     /// What would still be run.
@@ -233,7 +233,8 @@ fn ask(
     let name = profile_name(profile);
     let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
     let Args { overlays, dry_run, verbose } = args;
-    let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?}");
+    let elsewhere = evidence_of_rivals(workspace);
+    let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?} {elsewhere:?}");
     let question = Question::new(workspace, features, &tests, &mut workshop, &asked);
     // `status` shows what was noted with the answer: without the note it is given anew.
     let upstream = workspace.manifest.upstream.name.as_str();
@@ -247,6 +248,13 @@ fn ask(
     (question, earlier)
 }
 
+/// The names of all evidence, if there are rivals: what was measured elsewhere is shown beside what was measured here.
+fn evidence_of_rivals(workspace: &Workspace) -> Vec<String> {
+    let has_rivals = workspace.manifest.overlays.iter().any(|overlay| overlay.rivals.is_some());
+    let folder = workspace.root.join(workspace.manifest.docs_folder()).join("evidence");
+    if has_rivals { list(&folder) } else { Vec::new() }
+}
+
 fn answer(outcome: &Outcome) -> Answer {
     // A drop for which evidence of other profiles or devices is missing is not for us to say.
     let is_open = |decision: &Decision| {
@@ -258,7 +266,7 @@ fn answer(outcome: &Outcome) -> Answer {
         true => Verdict::Unproven,
         false => decision.verdict,
     });
-    let of_rivals = outcome.rivals.iter().map(Rivals::exit);
+    let of_rivals = outcome.rivals.iter().map(|contest| contest.here.exit());
     match of_rivals.fold(Exit::of(verdicts), Exit::max) {
         Exit::AllNeeded => Answer::Yes,
         Exit::ShouldGo => Answer::No,

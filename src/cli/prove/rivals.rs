@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
 use crate::id::Name;
+use crate::io::lab::together::Contest;
 use crate::kernel_test::{CaseKey, ranges};
 use crate::verdict::rivals::{Choice, Rivals, Score, Shown, SideBySide};
 
@@ -15,7 +16,21 @@ use super::reason_text;
 
 /// The document's part about a group.
 #[must_use]
-pub fn document(rivals: &Rivals) -> Value {
+pub fn document(contest: &Contest) -> Value {
+    let elsewhere = contest.elsewhere.iter().map(|(place, rivals)| {
+        let mut value = one(rivals);
+        value["profile"] = json!(place.profile);
+        value["device"] = json!(place.device);
+        value["host"] = json!(place.host);
+        value
+    });
+    let elsewhere: Vec<Value> = elsewhere.collect();
+    let mut value = one(&contest.here);
+    value["elsewhere"] = json!(elsewhere);
+    value
+}
+
+fn one(rivals: &Rivals) -> Value {
     let cells = rivals.cells.iter().map(|cell| {
         let members = rivals.members.iter().zip(&cell.members);
         let with: BTreeMap<&str, &Shown> =
@@ -45,8 +60,23 @@ pub fn document(rivals: &Rivals) -> Value {
 
 /// Lines for a person: which is the better and why, each with its score, and the cases in which they differ.
 #[must_use]
-pub fn lines(rivals: &Rivals) -> Vec<String> {
+pub fn lines(contest: &Contest) -> Vec<String> {
+    let rivals = &contest.here;
     let mut lines = vec![format!("\nrivals {}: {}", Tone::Strong.paint(&rivals.group), answer(rivals))];
+    lines.extend(scores_and_cases(rivals));
+    for (place, there) in &contest.elsewhere {
+        lines.push(format!("  elsewhere ({}): {}", for_terminal(&place.to_string()), answer(there)));
+        if there.choice != rivals.choice {
+            let text = "not the same answer as here: a proof holds for the device that it was made on";
+            lines.push(format!("  {}", Tone::Warning.paint(text)));
+        }
+        lines.extend(scores_and_cases(there));
+    }
+    lines
+}
+
+fn scores_and_cases(rivals: &Rivals) -> Vec<String> {
+    let mut lines = Vec::new();
     for reason in &rivals.reasons {
         lines.push(format!("  {}", reason_text(reason)));
     }

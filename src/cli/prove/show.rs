@@ -70,8 +70,8 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
         })
         .collect();
     out.line(table::render(&["overlay", "verdict", "what to do"], &rows).trim_end());
-    for rivals in &outcome.rivals {
-        for line in super::rivals::lines(rivals) {
+    for contest in &outcome.rivals {
+        for line in super::rivals::lines(contest) {
             out.line(line);
         }
     }

@@ -16,6 +16,7 @@
 //! | options and tools | `steering` |
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
+//! | those of other places | `elsewhere` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
@@ -25,6 +26,7 @@
 pub mod answers;
 #[cfg(feature = "git")]
 pub mod campaign;
+pub mod elsewhere;
 pub mod event;
 #[cfg(feature = "git")]
 mod faulty;
@@ -43,6 +45,6 @@ pub mod steering;
 #[cfg(feature = "git")]
 pub mod subjects;
 #[cfg(feature = "git")]
-mod together;
+pub mod together;
 pub mod trial;
 mod undeclared;

@@ -72,12 +72,14 @@ impl<'a> Subjects<'a> {
         }
         let mut all = fault;
         all.extend(changes);
+        let sources = Sources::new(variant.commit, listing, all, by);
         let note = VariantNote {
             commit: variant.commit,
             overlays: variant.overlays.clone(),
             fault: variant.fault.as_ref().map(|fault| fault.display().to_string()),
+            tree: Some(sources.whole().to_owned()),
         };
-        Ok(Subject { label, sources: Sources::new(variant.commit, listing, all, by), note })
+        Ok(Subject { label, sources, note })
     }
 
     fn listing(&mut self, commit: CommitId) -> Result<Arc<Listing>, Obstacle> {

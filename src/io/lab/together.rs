@@ -11,10 +11,20 @@ use crate::manifest::Test;
 use crate::variant::{self, Variant};
 use crate::verdict::group::{Together, decide_together};
 use crate::verdict::rivals::{Group, Rivals, Tested, side_by_side};
-use crate::verdict::{Decision, Linked, Pair, Place, Verdict};
+use crate::verdict::{Decision, Linked, Pair, Place, State, Verdict};
 
 use super::campaign::{Campaign, Candidate, link};
+use super::elsewhere::Whereabouts;
 use super::measure::{Interrupted, Lab};
+
+/// A group of rivals, here and wherever else there is evidence of it.
+#[derive(Debug, Clone)]
+pub struct Contest {
+    /// As measured here.
+    pub here: Rivals,
+    /// As measured elsewhere, from records of the same sources and the same tests.
+    pub elsewhere: Vec<(Whereabouts, Rivals)>,
+}
 
 impl<'a> Campaign<'a> {
     /// Whether overlays that can go one by one can all go together; `None` if there are not several.
@@ -77,7 +87,7 @@ impl<'a> Campaign<'a> {
         candidates: &[Candidate],
         lab: &mut Lab<'_>,
         may_run: bool,
-    ) -> Result<Vec<Rivals>, Interrupted> {
+    ) -> Result<Vec<Contest>, Interrupted> {
         let manifest = &self.workspace.manifest;
         let mut groups: BTreeMap<&Name, Vec<&Candidate>> = BTreeMap::new();
         for candidate in candidates {
@@ -86,7 +96,7 @@ impl<'a> Campaign<'a> {
                 groups.entry(&group.value).or_default().push(candidate);
             }
         }
-        let mut rivals = Vec::new();
+        let mut contests = Vec::new();
         for (name, members) in groups.into_iter().filter(|(_, members)| members.len() > 1) {
             let of_group = manifest
                 .overlays
@@ -98,8 +108,10 @@ impl<'a> Campaign<'a> {
             let is_active = |member: &&&Candidate| member.variants.overlay == active;
             let none = members.iter().find(is_active).map_or(members[0], |member| *member);
             let none = &none.variants.pin_without;
+            let variants = members.iter().map(|member| &member.variants.pin_with).chain([none]);
+            let variants: Vec<&Variant> = variants.collect();
             let mut known = Vec::new();
-            for variant in members.iter().map(|member| &member.variants.pin_with).chain([none]) {
+            for variant in &variants {
                 let mut tested = Tested::new();
                 for test in &tests {
                     self.complete(variant, test, 1, lab, may_run)?;
@@ -107,17 +119,44 @@ impl<'a> Campaign<'a> {
                 }
                 known.push(tested);
             }
-            let none = known.pop().unwrap_or_default();
-            let names = members.iter().map(|member| member.variants.overlay.clone());
-            rivals.push(side_by_side(&Group {
+            let group = |mut known: Vec<Tested>| Group {
                 name: name.clone(),
-                active,
+                active: active.clone(),
                 tests: tests.iter().map(|test| link(test)).collect(),
-                none,
-                members: names.zip(known).collect(),
-            }));
+                none: known.pop().unwrap_or_default(),
+                members: members.iter().map(|member| member.variants.overlay.clone()).zip(known).collect(),
+            };
+            let here = side_by_side(&group(known));
+            let elsewhere = self.tested_elsewhere(&variants, &tests, lab).into_iter();
+            let elsewhere = elsewhere.map(|(place, known)| (place, side_by_side(&group(known)))).collect();
+            contests.push(Contest { here, elsewhere });
         }
-        Ok(rivals)
+        Ok(contests)
+    }
+
+    /// What is on record of tests on variants for each other place that has something of two of them.
+    fn tested_elsewhere(
+        &mut self,
+        variants: &[&Variant],
+        tests: &[&Test],
+        lab: &mut Lab<'_>,
+    ) -> Vec<(Whereabouts, Vec<Tested>)> {
+        let of_manifest = self.workspace.manifest.profiles.iter();
+        let mut profiles: Vec<Option<Name>> =
+            of_manifest.map(|profile| Some(profile.name.value.clone())).collect();
+        profiles.push(None);
+        let mut places: BTreeMap<Whereabouts, Vec<Tested>> = BTreeMap::new();
+        for (at, variant) in variants.iter().enumerate() {
+            let Ok(subject) = self.subjects.get(variant) else { continue };
+            for test in tests {
+                for (place, ran) in lab.elsewhere(&subject, test, &profiles) {
+                    let known = places.entry(place).or_insert_with(|| vec![Tested::new(); variants.len()]);
+                    known[at].insert(test.name.value.clone(), State::Ran(ran));
+                }
+            }
+        }
+        let says_something = |known: &[Tested]| known.iter().filter(|tested| !tested.is_empty()).count() > 1;
+        places.into_iter().filter(|(_, known)| says_something(known)).collect()
     }
 
     /// The tests of several overlays, each once.
