@@ -65,7 +65,7 @@ pub fn lines(contest: &Contest) -> Vec<String> {
     let mut lines = vec![format!("\nrivals {}: {}", Tone::Strong.paint(&rivals.group), answer(rivals))];
     lines.extend(scores_and_cases(rivals));
     for (place, there) in &contest.elsewhere {
-        lines.push(format!("  elsewhere ({}): {}", for_terminal(&place.to_string()), answer(there)));
+        lines.push(format!("  elsewhere ({}): {}", for_terminal(place.to_string()), answer(there)));
         if there.choice != rivals.choice {
             let text = "not the same answer as here: a proof holds for the device that it was made on";
             lines.push(format!("  {}", Tone::Warning.paint(text)));
