@@ -233,8 +233,14 @@ impl Checked<'_> {
             Err(UpstreamError::InSubmodule { .. }) => return Ok(crate::lex::compare(path, b"", b"")),
             base => base?,
         };
-        let bytes = |content: &Option<Content>| content.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
-        Ok(crate::lex::compare(path, &bytes(&base), &bytes(&content)))
+        Ok(match (&base, &content) {
+            (Some(base), Some(content)) => crate::lex::compare_contents(path, base, content),
+            _ => {
+                let bytes =
+                    |side: &Option<Content>| side.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
+                crate::lex::compare(path, &bytes(&base), &bytes(&content))
+            }
+        })
     }
 
     /// What an overlay gives its paths: its own files, or what its patch or commits make of the pin.

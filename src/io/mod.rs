@@ -18,6 +18,8 @@ pub mod lock_files;
 pub mod locked;
 #[cfg(feature = "proof")]
 pub mod machine;
+#[cfg(feature = "git")]
+pub mod merge_tool;
 #[cfg(feature = "proof")]
 pub mod ninja;
 #[cfg(feature = "git")]
