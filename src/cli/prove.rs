@@ -152,7 +152,7 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             campaign.prove(&candidates, lab)?;
             Vec::new()
         };
-        let device: Vec<String> = lab.device().map(ToOwned::to_owned).into_iter().collect();
+        let device = lab.device_names();
         let mut decisions: Vec<Decision> = candidates
             .iter()
             .map(|candidate| {

@@ -117,14 +117,14 @@ struct Watched {
 }
 
 impl<'a> Workshop<'a> {
-    /// Looks around. Starts no program.
+    /// Looks around. Starts no program but the driver's, where a device is required.
     #[must_use]
     pub fn new(root: &Path, profile: Option<&'a Profile>) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let env = toolchain::environment(&root);
+        let mut env = toolchain::environment(&root);
         let tools = toolchain::find_tools(&env);
         let requires = profile.and_then(|profile| profile.requires.as_ref());
-        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
+        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &root, &mut env);
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
         Self { root, profile, env, tools, requirement, hashes, places: None }
     }

@@ -218,10 +218,10 @@ impl<'a> Lab<'a> {
         std::mem::take(&mut self.results.refused)
     }
 
-    /// The devices that evidence of this machine speaks for.
+    /// The device that evidence of this machine speaks for, by all its names.
     #[must_use]
-    pub fn device(&self) -> Option<&str> {
-        self.machine.device.as_deref()
+    pub fn device_names(&self) -> Vec<String> {
+        self.machine.device_names()
     }
 
     pub(super) fn profile(&self) -> Option<Name> {
