@@ -173,6 +173,7 @@ fn result(recorded: i64) -> ResultRecord {
     ResultRecord {
         test: Name::parse("t").unwrap(),
         inputs: run_inputs(),
+        built_from: None,
         runs: vec![run],
         sanitized: BTreeMap::from([("memcheck".into(), vec![CellOutcome::Pass])]),
         variant: note(),

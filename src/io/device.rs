@@ -80,7 +80,8 @@ fn find_with(env: &Environment, scratch: &Path, module: &Path) -> Result<Device,
 fn none_because(why: &str) -> Missing {
     Missing {
         what: format!("no CUDA device: {why}"),
-        hint: "`nvidia-smi` shows what the driver knows; evidence from another machine counts here, too".to_owned(),
+        hint: "`nvidia-smi` shows what the driver knows; evidence from another machine counts here, too"
+            .to_owned(),
     }
 }
 
@@ -116,12 +117,14 @@ fn ask(env: &Environment, scratch: &Path, args: &[&str]) -> Result<String, Strin
 /// The GPUs of `nvidia-smi --query-gpu=name,compute_cap,driver_version,uuid --format=csv,noheader`, in its order.
 /// `None`: a line is none of these.
 fn parse_list(text: &str) -> Option<Vec<Listed>> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "No devices were found");
+    let lines =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "No devices were found");
     lines
         .map(|line| {
             // From the right: names come from the maker.
             let mut parts = line.rsplitn(4, ',').map(str::trim);
-            let (uuid, driver, capability, name) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+            let (uuid, driver, capability, name) =
+                (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
             let is_version = |text: &str| {
                 text.contains('.') && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
             };
@@ -163,7 +166,11 @@ fn choose(listed: &[Listed], visible: Option<&str>, in_bus_order: bool) -> Resul
     let by_uuid = |gpu: &&Listed| wanted.len() > "GPU-".len() && gpu.uuid.starts_with(wanted);
     match by_number {
         Some(number) if number < listed.len() => {
-            if is_one_kind || in_bus_order { Ok(listed[number].device.clone()) } else { Err(unclear()) }
+            if is_one_kind || in_bus_order {
+                Ok(listed[number].device.clone())
+            } else {
+                Err(unclear())
+            }
         }
         _ => match listed.iter().filter(by_uuid).collect::<Vec<_>>().as_slice() {
             [gpu] => Ok(gpu.device.clone()),
@@ -215,7 +222,8 @@ pub fn is_new_enough(driver: &str, toolkit: &str) -> bool {
 pub fn too_old(driver: &str, toolkit: &str) -> Missing {
     Missing {
         what: format!("no CUDA device: driver {driver} is too old for programs of CUDA {toolkit}"),
-        hint: "install a newer driver, or build with an older CUDA toolkit: name its nvcc in CUDACXX".to_owned(),
+        hint: "install a newer driver, or build with an older CUDA toolkit: name its nvcc in CUDACXX"
+            .to_owned(),
     }
 }
 

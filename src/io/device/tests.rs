@@ -29,7 +29,8 @@ impl Machine {
 
     /// `nvidia-smi` lists these.
     fn gpus(self, lines: &str) -> Self {
-        let version = "NVIDIA-SMI version  : 580.95.05\nDRIVER version      : 580.95.05\nCUDA Version        : 13.0";
+        let version =
+            "NVIDIA-SMI version  : 580.95.05\nDRIVER version      : 580.95.05\nCUDA Version        : 13.0";
         self.smi(&format!("case $1 in --version) echo '{version}' ;; *) echo '{lines}' ;; esac"))
     }
 
@@ -72,7 +73,8 @@ fn without_a_driver_there_is_no_device() {
 
 #[test]
 fn an_error_of_the_driver_is_no_device_and_is_told() {
-    let failing = "echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9";
+    let failing =
+        "echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9";
     let why = Machine::new("error").smi(failing).find().unwrap_err();
     assert!(why.contains("exit code 9") && why.contains("could not communicate"), "{why}");
     let why = Machine::new("garbage").smi("echo 'Segmentation fault'").find().unwrap_err();

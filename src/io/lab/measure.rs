@@ -75,6 +75,8 @@ pub struct Lab<'a> {
     failed_twice: BTreeSet<(Name, String)>,
     /// Builds that failed since we started, by test and tree.
     pub(super) failed: BTreeMap<(Name, String), BuildRecord>,
+    /// Machines that measured what was asked for, where this one cannot: by test and tree.
+    pub(super) elsewhere: BTreeMap<(Name, String), Machine>,
     pub(super) used: Used,
     pub(super) events: &'a mut dyn FnMut(Event),
 }
@@ -122,6 +124,7 @@ impl<'a> Lab<'a> {
             confirmed: BTreeSet::new(),
             failed_twice: BTreeSet::new(),
             failed: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
             used: Used::default(),
             events,
         }
@@ -224,6 +227,14 @@ impl<'a> Lab<'a> {
         self.machine.device_names()
     }
 
+    /// Why the device that the profile requires is not here, if it is not.
+    pub(super) fn no_device(&self) -> Option<String> {
+        match &self.workshop.requirement {
+            Requirement::NoDevice(missing) => Some(format!("{}; {}", missing.what, missing.hint)),
+            Requirement::Nothing | Requirement::Device(_) | Requirement::NoTool(_) => None,
+        }
+    }
+
     pub(super) fn profile(&self) -> Option<Name> {
         self.workshop.profile_name().cloned()
     }
@@ -249,6 +260,9 @@ impl<'a> Lab<'a> {
         uses: Use,
     ) -> Result<State, MakeError> {
         let anew = uses != Use::Records;
+        if !anew && let Some(state) = self.from_elsewhere(subject, test) {
+            return Ok(state);
+        }
         let plan = self.plan(test)?;
         if let Some(record) = self.on_record(subject, test, &plan).filter(|_| !anew) {
             let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
@@ -256,14 +270,9 @@ impl<'a> Lab<'a> {
                 return Ok(self.state(test, &record));
             }
         }
-        match &self.workshop.requirement {
-            Requirement::NoDevice(missing) => {
-                return Err(Obstacle::Device(format!("{}; {}", missing.what, missing.hint)).into());
-            }
-            Requirement::NoTool(missing) => {
-                return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
-            }
-            Requirement::Nothing | Requirement::Device(_) => {}
+        // Without the device it can still be built, and cases that need the compiler alone can be run.
+        if let Requirement::NoTool(missing) = &self.workshop.requirement {
+            return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
         }
         self.unchanged(test, &plan, &Read::default())?;
         self.flip(subject)?;

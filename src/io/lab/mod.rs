@@ -15,6 +15,7 @@
 //! | options and tools | `steering` |
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
+//! | records of other machines | `elsewhere` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
@@ -23,6 +24,7 @@
 pub mod answers;
 #[cfg(feature = "git")]
 pub mod campaign;
+mod elsewhere;
 pub mod event;
 #[cfg(feature = "git")]
 mod faulty;

@@ -37,6 +37,9 @@ pub(super) struct OnRecord {
 impl Lab<'_> {
     /// What is on record of a test on a variant. Starts no program and touches no tree.
     pub fn known(&mut self, subject: &Subject, test: &Test) -> State {
+        if let Some(state) = self.from_elsewhere(subject, test) {
+            return state;
+        }
         let plan = match self.plan(test) {
             Ok(plan) => plan,
             Err(obstacle) => return State::Blocked(obstacle),
@@ -50,7 +53,7 @@ impl Lab<'_> {
         }
     }
 
-    fn note_use(&mut self, record: &OnRecord) {
+    pub(super) fn note_use(&mut self, record: &OnRecord) {
         let files = &mut self.used.files;
         files.extend(record.build.inputs.project.clone());
         if let BuildOutcome::Built { outputs } = &record.build.outcome {
@@ -202,12 +205,7 @@ impl Lab<'_> {
             environment: environment
                 .chain([("all variables".to_owned(), toolchain::all_variables(&self.workshop.env))])
                 .collect(),
-            format: match test.format {
-                Format::Jsonl => "jsonl",
-                Format::Junit => "junit",
-                Format::Exit => "exit",
-            }
-            .to_owned(),
+            format: format_name(test.format).to_owned(),
             timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
             sanitizers: test.sanitizers.iter().map(|sanitizer| sanitizer_name(sanitizer.value)).collect(),
             compiler: plan.steering.toolchain.clone(),
@@ -327,6 +325,15 @@ impl Lab<'_> {
 const STEER_RUNS: [&str; 11] =
     ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
 
-fn sanitizer_name(sanitizer: Sanitizer) -> String {
+/// How a record calls a format.
+pub(super) fn format_name(format: Format) -> &'static str {
+    match format {
+        Format::Jsonl => "jsonl",
+        Format::Junit => "junit",
+        Format::Exit => "exit",
+    }
+}
+
+pub(super) fn sanitizer_name(sanitizer: Sanitizer) -> String {
     format!("{sanitizer:?}").to_lowercase()
 }

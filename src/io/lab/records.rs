@@ -269,6 +269,7 @@ mod tests {
                 driver: None,
                 protocol: 1,
             },
+            built_from: None,
             runs: Vec::new(),
             sanitized: BTreeMap::new(),
             variant: VariantNote { commit: CommitId::from_bytes([1; 20]), overlays: Vec::new(), fault: None },
