@@ -34,7 +34,7 @@ impl Lab<'_> {
 
     /// What another machine measured of a test on a variant. `None`: nothing that holds here, or this machine can
     /// measure itself.
-    pub(super) fn from_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<State> {
+    pub(super) fn state_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<State> {
         if matches!(self.workshop.requirement, Requirement::Nothing | Requirement::Device(_)) {
             return None;
         }

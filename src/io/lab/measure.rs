@@ -75,6 +75,9 @@ pub struct Lab<'a> {
     failed_twice: BTreeSet<(Name, String)>,
     /// Builds that failed since we started, by test and tree.
     pub(super) failed: BTreeMap<(Name, String), BuildRecord>,
+    /// What came of tests since we started on a machine without the device that they need, by test and tree: asking
+    /// again changes nothing.
+    without_device: BTreeMap<(Name, String), State>,
     /// Machines that measured what was asked for, where this one cannot: by test and tree.
     pub(super) elsewhere: BTreeMap<(Name, String), Machine>,
     pub(super) used: Used,
@@ -124,6 +127,7 @@ impl<'a> Lab<'a> {
             confirmed: BTreeSet::new(),
             failed_twice: BTreeSet::new(),
             failed: BTreeMap::new(),
+            without_device: BTreeMap::new(),
             elsewhere: BTreeMap::new(),
             used: Used::default(),
             events,
@@ -260,8 +264,12 @@ impl<'a> Lab<'a> {
         uses: Use,
     ) -> Result<State, MakeError> {
         let anew = uses != Use::Records;
-        if !anew && let Some(state) = self.from_elsewhere(subject, test) {
+        if !anew && let Some(state) = self.state_elsewhere(subject, test) {
             return Ok(state);
+        }
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        if let Some(state) = self.without_device.get(&key).filter(|_| !anew) {
+            return Ok(state.clone());
         }
         let plan = self.plan(test)?;
         if let Some(record) = self.on_record(subject, test, &plan).filter(|_| !anew) {
@@ -324,7 +332,11 @@ impl<'a> Lab<'a> {
             outputs.extend(result.inputs.libraries.clone());
         }
         self.add_build(test, &build);
-        Ok(self.state(test, &OnRecord { build, result }))
+        let state = self.state(test, &OnRecord { build, result });
+        if self.no_device().is_some() {
+            self.without_device.insert(key, state.clone());
+        }
+        Ok(state)
     }
 
     /// Whether our own files are still what they were when we looked at first: what was measured meanwhile is

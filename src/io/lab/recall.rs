@@ -37,7 +37,7 @@ pub(super) struct OnRecord {
 impl Lab<'_> {
     /// What is on record of a test on a variant. Starts no program and touches no tree.
     pub fn known(&mut self, subject: &Subject, test: &Test) -> State {
-        if let Some(state) = self.from_elsewhere(subject, test) {
+        if let Some(state) = self.state_elsewhere(subject, test) {
             return state;
         }
         let plan = match self.plan(test) {

@@ -193,7 +193,8 @@ impl Results {
 }
 
 /// The names of all records in a folder, sorted.
-pub(super) fn list(folder: &Path) -> Vec<String> {
+#[must_use]
+pub fn list(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> =
