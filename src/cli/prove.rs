@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
+use crate::evidence::elsewhere;
 use crate::id::Name;
 use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
@@ -162,17 +163,23 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             campaign.prove(&candidates, lab)?;
             Vec::new()
         };
-        let device: Vec<String> = lab.device().map(ToOwned::to_owned).into_iter().collect();
+        let device = lab.device_names();
         let mut decisions: Vec<Decision> = candidates
             .iter()
             .map(|candidate| {
                 let mut decision = campaign.decide(candidate);
+                let mut seen_on = device.clone();
+                for machine in campaign.measured_by(candidate, lab) {
+                    let text = format!("measured on {}, not on this machine", elsewhere::words(&machine));
+                    decision.reasons.push(Reason { code: "measured-elsewhere", text });
+                    seen_on.extend(machine.device_names());
+                }
                 decision.reasons.extend(gaps_of(
                     &workspace,
                     context,
                     profile_name(profile),
                     &decision,
-                    &device,
+                    &seen_on,
                 ));
                 decision
             })

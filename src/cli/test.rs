@@ -13,7 +13,7 @@ use crate::io::lab::subjects::Subjects;
 use crate::io::lab::trial::kept_output;
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats::{Observed, Seen, observe};
-use crate::kernel_test::{CaseKey, Cell, CellOutcome, End, Process, Run, ranges, repeats};
+use crate::kernel_test::{CaseKey, Cell, CellOutcome, End, Process, Run, Unknown, ranges, repeats};
 use crate::manifest::Test;
 use crate::variant;
 use crate::verdict::State;
@@ -338,7 +338,7 @@ fn word(seen: &Seen) -> &'static str {
         Seen::Flaky { .. } => "flaky",
         Seen::Measured { .. } => "measured",
         Seen::Skip { .. } => "skip",
-        Seen::Unrun { .. } => "unrun",
+        Seen::Unrun { .. } | Seen::Unknown { why: Unknown::NoDevice { .. } } => "unrun",
         Seen::Missing => "missing",
         Seen::Timeout { .. } => "timeout",
         Seen::TooFew { .. } | Seen::NotRepeated | Seen::Unknown { .. } => "unknown",

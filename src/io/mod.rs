@@ -8,6 +8,10 @@ pub mod bump_work;
 #[cfg(feature = "proof")]
 pub mod cmake;
 #[cfg(feature = "proof")]
+pub mod cuda;
+#[cfg(feature = "proof")]
+pub mod device;
+#[cfg(feature = "proof")]
 pub mod hashes;
 #[cfg(feature = "proof")]
 pub mod lab;

@@ -73,7 +73,7 @@ impl Question {
         add("manifest", &manifest.text);
         add("profile", workshop.profile_name().map_or("", Name::as_str));
         add("machine", &format!("{:?}", records::machine(&workshop.requirement)));
-        add("variables", workshop.variables());
+        add("variables", workshop.variables_hash());
         for feature in features {
             add("feature", feature.as_str());
         }

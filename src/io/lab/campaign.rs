@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::evidence::Machine;
 use crate::id::{Name, OverlayName};
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats;
@@ -128,6 +129,24 @@ impl<'a> Campaign<'a> {
             self.subject_and_test(variant, test).is_some_and(|(subject, test)| lab.lean_on(&subject, test))
         };
         all_known && beside.iter().all(lean_on)
+    }
+
+    /// The other machines that measured what the decision on an overlay stands on.
+    pub fn measured_by(&mut self, candidate: &Candidate, lab: &Lab<'_>) -> Vec<Machine> {
+        let variants = &candidate.variants;
+        let witness = variants.witness.iter().flatten();
+        let all: Vec<&Variant> =
+            [&variants.pin_without, &variants.pin_with].into_iter().chain(witness).collect();
+        let mut machines: Vec<Machine> = Vec::new();
+        for test in self.tests_of_name(&variants.overlay) {
+            for variant in &all {
+                let Ok(subject) = self.subjects.get(variant) else { continue };
+                if let Some(machine) = lab.measured_by(&subject, test).filter(|one| !machines.contains(one)) {
+                    machines.push(machine.clone());
+                }
+            }
+        }
+        machines
     }
 
     fn subject_and_test(&mut self, variant: &Variant, test: &Name) -> Option<(Subject, &'a Test)> {

@@ -108,7 +108,7 @@ pub struct Workshop<'a> {
     /// Tools and options of any build, once they were looked at: a process goes by one set of them.
     pub(super) of_build: Option<Steering>,
     /// A hash over all variables, and what `PATH` finds.
-    variables: std::cell::OnceCell<String>,
+    variables_hash: std::cell::OnceCell<String>,
 }
 
 /// How a build went that was watched.
@@ -121,23 +121,23 @@ struct Watched {
 }
 
 impl<'a> Workshop<'a> {
-    /// Looks around. Starts no program.
+    /// Looks around. Starts no program but the driver's, where a device is required.
     #[must_use]
     pub fn new(root: &Path, profile: Option<&'a Profile>) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let env = toolchain::environment(&root);
+        let mut env = toolchain::environment(&root);
         let tools = toolchain::find_tools(&env);
         let requires = profile.and_then(|profile| profile.requires.as_ref());
-        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
+        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &root, &mut env);
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
-        let variables = std::cell::OnceCell::new();
-        Self { root, profile, env, tools, requirement, hashes, places: None, of_build: None, variables }
+        let variables_hash = std::cell::OnceCell::new();
+        Self { root, profile, env, tools, requirement, hashes, places: None, of_build: None, variables_hash }
     }
 
     /// A hash over all variables that programs are given, and what `PATH` finds: [`toolchain::all_variables`].
     #[must_use]
-    pub fn variables(&self) -> &str {
-        self.variables.get_or_init(|| toolchain::all_variables(&self.env))
+    pub fn variables_hash(&self) -> &str {
+        self.variables_hash.get_or_init(|| toolchain::all_variables(&self.env))
     }
 
     /// The name of the profile.

@@ -75,6 +75,11 @@ pub struct Lab<'a> {
     failed_twice: BTreeSet<(Name, String)>,
     /// Builds that failed since we started, by test and tree.
     pub(super) failed: BTreeMap<(Name, String), BuildRecord>,
+    /// What came of tests since we started on a machine without the device that they need, by test and tree: asking
+    /// again changes nothing.
+    without_device: BTreeMap<(Name, String), State>,
+    /// Machines that measured what was asked for, where this one cannot: by test and tree.
+    pub(super) elsewhere: BTreeMap<(Name, String), Machine>,
     pub(super) used: Used,
     pub(super) events: &'a mut dyn FnMut(Event),
 }
@@ -122,6 +127,8 @@ impl<'a> Lab<'a> {
             confirmed: BTreeSet::new(),
             failed_twice: BTreeSet::new(),
             failed: BTreeMap::new(),
+            without_device: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
             used: Used::default(),
             events,
         }
@@ -218,10 +225,18 @@ impl<'a> Lab<'a> {
         std::mem::take(&mut self.results.refused)
     }
 
-    /// The devices that evidence of this machine speaks for.
+    /// The device that evidence of this machine speaks for, by all its names.
     #[must_use]
-    pub fn device(&self) -> Option<&str> {
-        self.machine.device.as_deref()
+    pub fn device_names(&self) -> Vec<String> {
+        self.machine.device_names()
+    }
+
+    /// Why the device that the profile requires is not here, if it is not.
+    pub(super) fn no_device(&self) -> Option<String> {
+        match &self.workshop.requirement {
+            Requirement::NoDevice(missing) => Some(format!("{}; {}", missing.what, missing.hint)),
+            Requirement::Nothing | Requirement::Device(_) | Requirement::NoTool(_) => None,
+        }
     }
 
     pub(super) fn profile(&self) -> Option<Name> {
@@ -249,6 +264,13 @@ impl<'a> Lab<'a> {
         uses: Use,
     ) -> Result<State, MakeError> {
         let anew = uses != Use::Records;
+        if !anew && let Some(state) = self.state_elsewhere(subject, test) {
+            return Ok(state);
+        }
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        if let Some(state) = self.without_device.get(&key).filter(|_| !anew) {
+            return Ok(state.clone());
+        }
         let plan = self.plan(test)?;
         if let Some(record) = self.on_record(subject, test, &plan).filter(|_| !anew) {
             let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
@@ -256,14 +278,9 @@ impl<'a> Lab<'a> {
                 return Ok(self.state(test, &record));
             }
         }
-        match &self.workshop.requirement {
-            Requirement::NoDevice(missing) => {
-                return Err(Obstacle::Device(format!("{}; {}", missing.what, missing.hint)).into());
-            }
-            Requirement::NoTool(missing) => {
-                return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
-            }
-            Requirement::Nothing | Requirement::Device(_) => {}
+        // Without the device it can still be built, and cases that need the compiler alone can be run.
+        if let Requirement::NoTool(missing) = &self.workshop.requirement {
+            return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
         }
         self.unchanged(test, &plan, &Read::default())?;
         self.flip(subject)?;
@@ -315,7 +332,11 @@ impl<'a> Lab<'a> {
             outputs.extend(result.inputs.libraries.clone());
         }
         self.add_build(test, &build);
-        Ok(self.state(test, &OnRecord { build, result }))
+        let state = self.state(test, &OnRecord { build, result });
+        if self.no_device().is_some() {
+            self.without_device.insert(key, state.clone());
+        }
+        Ok(state)
     }
 
     /// Whether our own files are still what they were when we looked at first: what was measured meanwhile is

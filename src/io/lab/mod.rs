@@ -17,6 +17,7 @@
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
 //! | those of other places | `elsewhere` |
+//! | those of other machines, in place of our own | `other_machine` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
@@ -35,6 +36,7 @@ pub mod inputs;
 mod left_off;
 pub mod make;
 pub mod measure;
+mod other_machine;
 mod pristine;
 mod recall;
 pub mod records;

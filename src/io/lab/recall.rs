@@ -36,6 +36,9 @@ pub(super) struct OnRecord {
 impl Lab<'_> {
     /// What is on record of a test on a variant. Starts no program and touches no tree.
     pub fn known(&mut self, subject: &Subject, test: &Test) -> State {
+        if let Some(state) = self.state_elsewhere(subject, test) {
+            return state;
+        }
         let plan = match self.plan(test) {
             Ok(plan) => plan,
             Err(obstacle) => return State::Blocked(obstacle),
@@ -49,7 +52,7 @@ impl Lab<'_> {
         }
     }
 
-    fn note_use(&mut self, record: &OnRecord) {
+    pub(super) fn note_use(&mut self, record: &OnRecord) {
         let files = &mut self.used.files;
         files.extend(record.build.inputs.project.clone());
         if let BuildOutcome::Built { outputs } = &record.build.outcome {
@@ -199,14 +202,9 @@ impl Lab<'_> {
             files: plan.named.clone(),
             command: test.command.iter().map(|part| part.value.clone()).collect(),
             environment: environment
-                .chain([("all variables".to_owned(), self.workshop.variables().to_owned())])
+                .chain([("all variables".to_owned(), self.workshop.variables_hash().to_owned())])
                 .collect(),
-            format: match test.format {
-                Format::Jsonl => "jsonl",
-                Format::Junit => "junit",
-                Format::Exit => "exit",
-            }
-            .to_owned(),
+            format: format_name(test.format).to_owned(),
             timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
             sanitizers: test.sanitizers.iter().map(|sanitizer| sanitizer_name(sanitizer.value)).collect(),
             compiler: plan.steering.toolchain.clone(),
@@ -326,6 +324,15 @@ impl Lab<'_> {
 const STEER_RUNS: [&str; 11] =
     ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
 
-fn sanitizer_name(sanitizer: Sanitizer) -> String {
+/// How a record calls a format.
+pub(super) fn format_name(format: Format) -> &'static str {
+    match format {
+        Format::Jsonl => "jsonl",
+        Format::Junit => "junit",
+        Format::Exit => "exit",
+    }
+}
+
+pub(super) fn sanitizer_name(sanitizer: Sanitizer) -> String {
     format!("{sanitizer:?}").to_lowercase()
 }

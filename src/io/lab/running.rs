@@ -24,6 +24,7 @@ use super::inputs::{describe, opened};
 use super::left_off::UnderWay;
 use super::make::{MakeError, Ready, Workshop};
 use super::measure::{Lab, PROGRAM, Plan, Subject, TREE};
+use super::other_machine::built_from;
 use super::pristine;
 use super::records;
 use super::trial::Trial;
@@ -59,6 +60,7 @@ impl Lab<'_> {
                 ResultRecord {
                     test: test.name.value.clone(),
                     inputs,
+                    built_from: Some(built_from(build)),
                     runs: Vec::new(),
                     sanitized: BTreeMap::new(),
                     variant: subject.note.clone(),
@@ -75,6 +77,7 @@ impl Lab<'_> {
             command: command.join(" "),
             times: seeds.len(),
         });
+        let no_device = self.no_device();
         let started = Instant::now();
         let before = record.runs.len();
         for &seed in seeds {
@@ -89,6 +92,7 @@ impl Lab<'_> {
                 timeout: test.timeout,
                 folder: &folders.results,
                 patience: test.timeout.saturating_mul(4),
+                no_device: no_device.as_deref(),
             };
             let key = record.inputs.key();
             let key =
@@ -289,11 +293,11 @@ impl Lab<'_> {
 
 /// Whether a run says something about the program: it was neither ended from outside nor unable to start.
 fn is_result(run: &Run) -> bool {
-    !run.cells.iter().any(|cell| {
-        matches!(
-            &cell.outcome,
-            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } }
-        )
+    let says_something = run.cells.iter().any(|cell| cell.compile_only);
+    !run.cells.iter().any(|cell| match &cell.outcome {
+        CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } } => true,
+        CellOutcome::Unknown { why: Unknown::NoDevice { .. } } => !says_something,
+        _ => false,
     })
 }
 
