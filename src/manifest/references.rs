@@ -30,6 +30,7 @@ pub(super) fn check(tables: &Tables<'_>, problems: &mut Problems) {
     check_needs(tables, problems);
     check_rivals(tables.overlays, problems);
     check_features(tables, problems);
+    warn_of_sanitizers_that_never_run(tables, problems);
 }
 
 fn check_references(tables: &Tables<'_>, problems: &mut Problems) {
@@ -369,5 +370,34 @@ fn warn_of_unknown_features(tables: &Tables<'_>, problems: &mut Problems) {
             Some(meant) => diagnostic.hint(format!("did you mean `{meant}`?")),
             None => diagnostic.hint(format!("add `{feature}` to the features of a profile")),
         });
+    }
+}
+
+/// A sanitizer that no profile of the test lets run would be a check that nobody makes.
+fn warn_of_sanitizers_that_never_run(tables: &Tables<'_>, problems: &mut Problems) {
+    for test in tables.tests {
+        let is_own = |profile: &&Profile| {
+            test.profiles.is_empty() || test.profiles.iter().any(|name| name.value == profile.name.value)
+        };
+        let own: Vec<&Profile> = tables.profiles.iter().filter(is_own).collect();
+        for sanitizer in &test.sanitizers {
+            let runs =
+                |profile: &&Profile| test.sanitizers_under(Some(profile)).any(|s| s == sanitizer.value);
+            if own.is_empty() || own.iter().any(runs) {
+                continue;
+            }
+            let word = sanitizer.value.as_str();
+            let why = match sanitizer.value.is_built_in() {
+                true => "every profile of the test requires a device, and this watches what runs without one",
+                false => "no profile of the test requires a device, and this watches kernels on one",
+            };
+            let message = format!("`{word}` never watches test `{}`", test.name.as_str());
+            let diagnostic = Diagnostic::new(Severity::Warning, "sanitizer-never-runs", message)
+                .at(problems.place(sanitizer.span.clone(), why));
+            problems.report_absent(match sanitizer.value.is_built_in() {
+                true => diagnostic.hint("add a profile without `requires` to the test"),
+                false => diagnostic.hint("add `requires = \"cuda\"` to a profile of the test"),
+            });
+        }
     }
 }
