@@ -1,6 +1,8 @@
 //! The edge: files, git, processes, the clock and the environment. Everything else takes values.
 #![allow(clippy::disallowed_methods, reason = "this is the place that the other modules leave it to")]
 
+#[cfg(feature = "proof")]
+pub mod attested;
 #[cfg(feature = "git")]
 pub mod built;
 #[cfg(feature = "git")]
@@ -31,6 +33,8 @@ pub mod process;
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;
+#[cfg(feature = "proof")]
+pub mod sanitizers;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]
