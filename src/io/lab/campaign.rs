@@ -11,7 +11,7 @@ use crate::evidence::VariantNote;
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats;
-use crate::manifest::{Overlay, Test};
+use crate::manifest::{Manifest, Overlay, Profile, Test};
 use crate::overlay::{At, Loaded, Resolution, content_at, diff, resolve};
 use crate::tree::{Changes, Listing};
 use crate::upstream::{Upstream, UpstreamError};
@@ -215,7 +215,7 @@ impl<'a> Campaign<'a> {
             overlay: variants.overlay.clone(),
             removed: variants.removed.clone(),
             redundant: candidate.redundant,
-            tests: tests.iter().map(|test| link(test)).collect(),
+            tests: tests.iter().map(|test| self.link(test)).collect(),
             pin: place(&variants.pin_without, &variants.pin_with),
             witness: match &variants.witness {
                 None => Witness::IsPin,
@@ -225,7 +225,23 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    fn tests_of_name(&self, overlay: &OverlayName) -> Vec<&'a Test> {
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &'a Manifest {
+        &self.workspace.manifest
+    }
+
+    /// A test, as far as it bears on a verdict.
+    pub(super) fn link(&self, test: &Test) -> Linked {
+        link(test, self.profile_table())
+    }
+
+    fn profile_table(&self) -> Option<&'a Profile> {
+        self.workspace.manifest.profile(self.profile?.as_str())
+    }
+
+    /// The tests of an overlay by its name.
+    pub(super) fn tests_of_name(&self, overlay: &OverlayName) -> Vec<&'a Test> {
         let overlay = self.workspace.manifest.overlay(overlay.as_str());
         overlay.map(|overlay| self.tests_of(overlay)).unwrap_or_default()
     }
@@ -402,7 +418,7 @@ impl<'a> Campaign<'a> {
             let pair = Pair { without: self.state(&without, test), with: self.state(&with, test) };
             place.insert(test.name.value.clone(), pair);
         }
-        let linked: Vec<Linked> = tests.iter().map(|test| link(test)).collect();
+        let linked: Vec<Linked> = tests.iter().map(|test| self.link(test)).collect();
         let together = decide_together(&members, &linked, &place);
         Ok(Some((members.iter().map(|member| member.overlay.clone()).collect(), together)))
     }
@@ -451,7 +467,7 @@ impl<'a> Campaign<'a> {
         Ok(Subject { label, sources: Sources::new(variant.commit, listing, all, by), note })
     }
 
-    fn listing(&mut self, commit: CommitId) -> Result<Arc<Listing>, Obstacle> {
+    pub(super) fn listing(&mut self, commit: CommitId) -> Result<Arc<Listing>, Obstacle> {
         if let Some(listing) = self.listings.get(&commit) {
             return Ok(Arc::clone(listing));
         }
@@ -534,15 +550,15 @@ pub fn runs_under(test: &Test, profile: Option<&Name>) -> bool {
         || profile.is_some_and(|profile| test.profiles.iter().any(|p| p.value == *profile))
 }
 
-/// A test, as far as it bears on a verdict.
+/// A test, as far as it bears on a verdict under a profile.
 #[must_use]
-pub fn link(test: &Test) -> Linked {
+pub fn link(test: &Test, profile: Option<&Profile>) -> Linked {
     Linked {
         name: test.name.value.clone(),
         guard: test.guard,
         repeats: test.repeats,
         timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
         min_gain: test.min_gain,
-        sanitizers: test.sanitizers.iter().map(|s| format!("{:?}", s.value).to_lowercase()).collect(),
+        sanitizers: test.sanitizers_under(profile).map(|s| s.as_str().to_owned()).collect(),
     }
 }

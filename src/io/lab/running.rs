@@ -168,7 +168,7 @@ impl Lab<'_> {
     }
 
     /// What a run opened of the build folder, and of our repository.
-    fn note_other_reads(
+    pub(super) fn note_other_reads(
         &mut self,
         inputs: &mut RunInputs,
         in_build: Option<(PathBuf, Option<Reads>)>,
@@ -288,7 +288,7 @@ impl Lab<'_> {
 }
 
 /// Whether a run says something about the program: it was neither ended from outside nor unable to start.
-fn is_result(run: &Run) -> bool {
+pub(super) fn is_result(run: &Run) -> bool {
     !run.cells.iter().any(|cell| {
         matches!(
             &cell.outcome,
