@@ -255,6 +255,8 @@ pub struct Profile {
     pub requires: Option<Located<String>>,
     /// Environment variables that name run-time compile caches; each variant gets private ones.
     pub cache_env: Vec<Located<String>>,
+    /// Folders of the upstream from which Python imports: nothing is built for tests that need no build.
+    pub python_path: Vec<Located<PathBuf>>,
 }
 
 /// `[[test]]`: a kernel test.
