@@ -30,6 +30,8 @@ pub mod own_history;
 #[cfg(feature = "proof")]
 pub mod process;
 #[cfg(feature = "proof")]
+pub mod python;
+#[cfg(feature = "proof")]
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;

@@ -14,6 +14,7 @@ use crate::evidence::{
 use crate::id::UpstreamPath;
 use crate::io::cmake::BuildFailure;
 use crate::io::machine;
+use crate::io::python::{self, PACKAGES};
 use crate::io::toolchain;
 use crate::manifest::{Format, Test};
 use crate::verdict::{Ran, State};
@@ -174,7 +175,10 @@ impl Lab<'_> {
                         let path = UpstreamPath::parse(path);
                         describe(path.ok().and_then(|path| subject.sources.entry(&path)))
                     }
-                    None => hash(&root.join(file)),
+                    None => match file.strip_prefix(PACKAGES) {
+                        Some(folder) => python::packages(Path::new(folder)),
+                        None => hash(&root.join(file)),
+                    },
                 };
                 now.files.insert(file.clone(), entry);
             }
