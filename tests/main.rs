@@ -29,6 +29,7 @@ mod notes;
 mod planted;
 mod prove;
 mod prove_inputs;
+mod python;
 mod rowops;
 mod sanitizers;
 mod status;

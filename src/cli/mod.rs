@@ -13,6 +13,7 @@ mod compiled;
 mod context;
 mod diff;
 mod error;
+mod init;
 mod lock;
 mod locked;
 mod prove;
@@ -98,6 +99,7 @@ enum Command {
     Bisect(bisect::Args),
     Bump(bump::Args),
     Accept(accept::Args),
+    Init(init::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -132,6 +134,7 @@ fn run() -> ExitCode {
         Command::Bisect(args) => bisect::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
+        Command::Init(args) => init::run(&context, args, &mut ui),
     };
     ui.end_progress();
     let for_bisect = matches!(&cli.command, Command::Test(args) if args.is_for_bisect());

@@ -37,6 +37,8 @@ pub mod reads;
 pub mod reports;
 #[cfg(feature = "proof")]
 pub mod sanitizers;
+#[cfg(feature = "cli")]
+pub mod scaffold;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]
