@@ -187,7 +187,6 @@ impl<'s, 'w> Bisection<'s, 'w> {
 
     /// The cases that fail at home without the overlay and pass with it, each with how often it must pass before it
     /// is taken to be mended; or why there are none.
-    #[expect(clippy::type_complexity, reason = "an answer, or why there is none, or that we were stopped")]
     fn see_the_fault(&mut self, lab: &mut Lab<'_>) -> Result<Result<Vec<(CellId, u32)>, String>, Stopped> {
         let manifest = self.campaign.manifest();
         let Ok([without, with]) = variant::at_commit(manifest, self.overlay.as_str(), self.home) else {
