@@ -38,7 +38,7 @@ fn in_toolkit(toolkit: &Path) -> Option<PathBuf> {
 #[must_use]
 pub fn command(program: &Path, tool: &str, report: &Path, watched: &[OsString]) -> Vec<OsString> {
     let mut command: Vec<OsString> = vec![program.into()];
-    command.extend(["--tool", tool, "--xml", "yes", "--save"].map(OsString::from));
+    command.extend(["--tool", tool, "--xml", "--save"].map(OsString::from));
     command.push(report.into());
     command.extend(["--destroy-on-device-error", "kernel", "--target-processes", "all"].map(OsString::from));
     command.extend(watched.iter().cloned());

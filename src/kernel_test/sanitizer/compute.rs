@@ -2,7 +2,7 @@
 //!
 //! A `<ComputeSanitizerOutput>` of `<record>`s, each with `kind`, `level`, `who` (thread and block), `what`, `where`
 //! (kernel, file, line) and stacks; none of them is promised by a published schema. So elements that are not known
-//! are passed over, and a record counts unless it is certain that it must not: an API error (it has no `where`), or
+//! are passed over, and a record counts unless it is certain that it must not: an API error (its kind says so, and it has no `where`), or
 //! a hazard that racecheck itself calls harmless (level `Info`).
 
 use std::path::PathBuf;
@@ -33,7 +33,9 @@ pub fn parse(xml: &[u8]) -> Result<Report, String> {
     let mut report = Report::default();
     for record in root.descendants().filter(|node| node.has_tag_name("record")) {
         let level = text_of(record, "level").unwrap_or_default();
-        if child(record, "where").is_none() && child(record, "deviceStack").is_none() {
+        let is_on_host = child(record, "where").is_none() && child(record, "deviceStack").is_none();
+        let is_api = text_of(record, "kind").is_some_and(|kind| kind.to_lowercase().starts_with("api"));
+        if is_on_host && is_api {
             report.api_errors += 1;
         } else if !level.eq_ignore_ascii_case("info") {
             report.add(finding(record));
@@ -45,16 +47,18 @@ pub fn parse(xml: &[u8]) -> Result<Report, String> {
 /// What the tool itself says on the console when it could not do its work: then an empty report says nothing.
 #[must_use]
 pub fn trouble(console: &str) -> Option<String> {
-    const SIGNS: [&str; 6] = [
-        "No attachable process found",
-        "Unable to find injection library",
-        "terminated before first instrumented API call",
-        "compute-sanitizer timed-out",
-        "Internal Sanitizer Error",
+    const SIGNS: [&str; 5] = [
         "Error: ",
+        "Unable to find injection library",
+        "Target application terminated before first instrumented",
+        "timed-out",
+        "Internal Sanitizer Error",
     ];
-    let own = console.lines().filter_map(|line| line.trim_start().strip_prefix("========="));
-    own.map(str::trim).find(|line| SIGNS.iter().any(|sign| line.contains(sign))).map(ToOwned::to_owned)
+    // The test itself ended with another status than 0: it may have failing cases.
+    const OF_THE_TEST: &str = "process didn't terminate successfully";
+    let own = console.lines().filter_map(|line| line.trim_start().strip_prefix("=========")).map(str::trim);
+    let mut own = own.filter(|line| !line.contains(OF_THE_TEST));
+    own.find(|line| SIGNS.iter().any(|sign| line.contains(sign))).map(ToOwned::to_owned)
 }
 
 fn finding(record: Node<'_, '_>) -> Finding {
@@ -83,7 +87,7 @@ fn what(record: Node<'_, '_>) -> String {
         return words.map(str::trim).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     };
     let lower = text.to_lowercase();
-    for (name, unit) in [("space", ""), ("direction", ""), ("size", " bytes")] {
+    for (name, unit) in [("space", ""), ("direction", ""), ("size", " bytes"), ("accessSize", " bytes")] {
         let Some(value) = text_of(what, name) else { continue };
         let has_it = lower
             .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -150,9 +154,17 @@ mod tests {
     #[test]
     fn api_errors_that_follow_are_not_counted() {
         let api = record("<text>Program hit unspecified launch failure</text><error>719</error>", "");
+        let api = api.replace(">Precise<", ">Api<");
         let report = parse(&document(&[access("Invalid __global__ write", "0x7f00"), api.clone()])).unwrap();
         assert_eq!((report.findings.len(), report.api_errors), (1, 1));
         assert_eq!(parse(&document(&[api])).unwrap().text(), None);
+    }
+
+    #[test]
+    fn a_finding_of_the_host_is_one_though_no_kernel_is_named() {
+        let copy = record("<text>Host API uninitialized memory access</text>", "")
+            .replace(">Precise<", ">InitcheckApiError<");
+        assert_eq!(parse(&document(&[copy])).unwrap().findings.len(), 1);
     }
 
     #[test]
@@ -198,11 +210,14 @@ mod tests {
     #[test]
     fn a_tool_that_could_not_attach_says_so() {
         let console = "{\"case\": {\"n\": 1}}\n========= COMPUTE-SANITIZER\n\
+                       ========= Error: process didn't terminate successfully\n\
                        ========= Target application returned an error\n========= ERROR SUMMARY: 0 errors\n";
         assert_eq!(trouble(console), None);
         let console =
             "========= COMPUTE-SANITIZER\n========= Error: No attachable process found. timed-out.\n";
         assert!(trouble(console).unwrap().contains("No attachable process"));
+        let console = "========= Error: Target application terminated before first instrumented API call\n";
+        assert!(trouble(console).is_some());
         // What the test prints is not the tool's.
         assert_eq!(trouble("Error: of the test"), None);
     }
