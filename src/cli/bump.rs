@@ -6,12 +6,12 @@ mod show;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::bump::{Outcome, OwnFile, Plan, Question, Resolved, edits, markdown, plan};
+use crate::bump::{FileEdit, Outcome, OwnFile, Plan, Question, Resolved, edits, markdown, plan};
 use crate::escape::for_terminal;
 use crate::id::{CommitId, UpstreamPath};
 use crate::io::bump_work::{Answer as Resolution, State, Work};
 use crate::io::own_edits::{self, Done};
-use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
+use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::merge::Style;
@@ -103,7 +103,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.go_on {
         let Some(state) = under_way else {
             if finished.is_some() {
-                renew_lock(context, ui);
                 return Ok(Answer::Yes);
             }
             return Err(Failure::input("no bump is under way").with_hint("start one: overlaid bump --to REV"));
@@ -276,8 +275,9 @@ impl Bump<'_> {
             }
             return Ok(Answer::NeedsPerson);
         }
-        let edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
+        let mut edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
             .map_err(describe_edits_error)?;
+        edits.extend(self.lock_edits(&edits, ui));
         let done = own_edits::write(&self.context.root, &edits)?;
         self.hide()?;
         if self.work.load()?.is_some() {
@@ -285,8 +285,21 @@ impl Bump<'_> {
         }
         self.report(&plan, &state.called, as_markdown, Some(&done), ui);
         show::written(&done, ui);
-        renew_lock(self.context, ui);
         Ok(Answer::Yes)
+    }
+
+    /// The lock follows from the files that are about to be written, and changes with them. If it cannot be made, `verify`
+    /// says that it is stale.
+    fn lock_edits(&self, edits: &[FileEdit], ui: &mut Ui) -> Vec<FileEdit> {
+        let disk = Disk::new(&self.context.root);
+        match super::lock::renewed(self.context, &Edited::new(&disk, edits), ui) {
+            Ok(edits) => edits,
+            Err(failure) => {
+                ui.warn(format_args!("the lock will be stale, and cannot be made anew: {}", failure.message));
+                ui.note("make it: overlaid lock");
+                Vec::new()
+            }
+        }
     }
 
     fn hide(&self) -> Result<(), Failure> {
@@ -305,18 +318,6 @@ impl Bump<'_> {
             Ok(OwnFile { file: file.to_owned(), bytes })
         };
         files.into_iter().map(read).collect()
-    }
-}
-
-/// The lock follows from the files that were written. If it cannot be made, `verify` says that it is stale.
-fn renew_lock(context: &Context, ui: &mut Ui) {
-    match super::lock::renew(context, ui) {
-        Ok(true) => ui.note("wrote the lock anew"),
-        Ok(false) => {}
-        Err(failure) => {
-            ui.warn(format_args!("the lock is stale now, and could not be made anew: {}", failure.message));
-            ui.note("make it: overlaid lock");
-        }
     }
 }
 

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::escape::{for_shell, for_terminal};
 use crate::id::Name;
 use crate::io::lab::alone::FOLDER;
-use crate::io::lab::campaign::{Campaign, runs_under};
+use crate::io::lab::campaign::runs_under;
 use crate::io::lab::measure::Subject;
+use crate::io::lab::subjects::Subjects;
 use crate::io::lab::trial::kept_output;
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats::{Observed, Seen, observe};
@@ -102,18 +103,18 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         return Err(Failure::unknown_overlay(name, &known));
     }
     let store = context.store(&workspace, ui)?;
-    let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
+    let mut variants = Subjects::new(&workspace, &features, &store);
     let mut subjects: Vec<(Subject, String)> = Vec::new();
     if args.at.is_empty() {
         let without: Vec<&str> = args.without.iter().map(String::as_str).collect();
         let variant = variant::without_all(&workspace.manifest, &features, &without);
         let options = args.without.iter().map(|name| format!(" --without {}", for_shell(name))).collect();
-        subjects.push((campaign.subject(&variant).map_err(|obstacle| blocked(&obstacle))?, options));
+        subjects.push((variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?, options));
     }
     for rev in &args.at {
         let commit = commit_of(&workspace, &store, rev)?;
         let variant = pristine(commit);
-        let mut subject = campaign.subject(&variant).map_err(|obstacle| blocked(&obstacle))?;
+        let mut subject = variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?;
         subject.label = if commit.to_string() == *rev { commit.short() } else { rev.clone() };
         subjects.push((subject, format!(" --at {}", for_shell(rev))));
     }

@@ -298,9 +298,9 @@ impl<'s, 'w> Bisection<'s, 'w> {
 
     /// A variant, to be built in the folder of home.
     fn subject(&mut self, variant: &Variant) -> Result<Subject, Obstacle> {
-        let mut subject = self.campaign.subject(variant)?;
+        let mut subject = self.campaign.subjects.get(variant)?;
         if variant.commit != self.home {
-            let listing = self.campaign.listing(self.home)?;
+            let listing = self.campaign.subjects.listing(self.home)?;
             let moved = subject.sources.seen_from(self.home, listing, self.upstream);
             if let Some(sources) = moved.map_err(|error| Obstacle::Upstream(error.to_string()))? {
                 subject.sources = sources;

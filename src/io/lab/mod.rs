@@ -3,6 +3,7 @@
 //! | what | where |
 //! | --- | --- |
 //! | the files of a variant, as values | `sources` |
+//! | the variants of a workspace | `subjects` |
 //! | the folders of a commit, and who may use them | `site` |
 //! | configuring and building, and what that read | `make` |
 //! | what a build reads and does not say | `undeclared` |
@@ -18,10 +19,12 @@
 //! | options and tools | `steering` |
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
+//! | those of other places | `elsewhere` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | since when an overlay is not needed | `bisection` |
 //! | what verdicts want, until they want no more | `campaign` |
+//! | several overlays at once: drops, rivals | `together` |
 
 pub mod alone;
 #[cfg(feature = "git")]
@@ -30,6 +33,7 @@ pub mod answers;
 pub mod bisection;
 #[cfg(feature = "git")]
 pub mod campaign;
+pub mod elsewhere;
 pub mod event;
 #[cfg(feature = "git")]
 mod faulty;
@@ -47,5 +51,9 @@ mod sanitizing;
 pub mod site;
 pub mod sources;
 pub mod steering;
+#[cfg(feature = "git")]
+pub mod subjects;
+#[cfg(feature = "git")]
+pub mod together;
 pub mod trial;
 mod undeclared;
