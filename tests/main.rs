@@ -10,8 +10,11 @@
 mod support;
 
 mod accept;
+mod alone;
 mod apply;
+mod attest;
 mod base;
+mod bisect;
 mod build_script;
 mod bump;
 mod cmake_module;
@@ -28,8 +31,10 @@ mod notes;
 mod planted;
 mod prove;
 mod prove_inputs;
+mod python;
 mod rivals;
 mod rowops;
+mod sanitizers;
 mod status;
 mod store;
 mod submodule;

@@ -7,6 +7,7 @@
 //! valid evidence nothing is built to find out that nothing changed. A [`ResultRecord`] maps what a test ran
 //! from to its runs. The name of the test, reasons, links, and overlays that the test never sees are in no key.
 
+pub mod attested;
 pub mod build;
 pub mod elsewhere;
 mod layout;

@@ -1,6 +1,8 @@
 //! The edge: files, git, processes, the clock and the environment. Everything else takes values.
 #![allow(clippy::disallowed_methods, reason = "this is the place that the other modules leave it to")]
 
+#[cfg(feature = "proof")]
+pub mod attested;
 #[cfg(feature = "git")]
 pub mod built;
 #[cfg(feature = "git")]
@@ -34,9 +36,15 @@ pub mod own_history;
 #[cfg(feature = "proof")]
 pub mod process;
 #[cfg(feature = "proof")]
+pub mod python;
+#[cfg(feature = "proof")]
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;
+#[cfg(feature = "proof")]
+pub mod sanitizers;
+#[cfg(feature = "cli")]
+pub mod scaffold;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]

@@ -16,16 +16,18 @@ use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
 use crate::io::reads::{LongWatch, Watch};
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
-use crate::manifest::{Profile, Test};
+use crate::manifest::{Profile, Sanitizer, Test};
 use crate::verdict::Obstacle;
 
 use super::ground::{self, Began, Ground};
 use super::inputs::{Read, Sort};
+use super::instrumented;
 use super::pristine;
 use super::site::{BUILDS, Site};
 use super::sources::Sources;
 use super::steering::{Steering, missing, target_of};
 use super::undeclared::{self, Seen};
+
 /// A test that is ready to run on a variant.
 #[derive(Debug, Clone)]
 pub struct Ready {
@@ -147,7 +149,8 @@ impl<'a> Workshop<'a> {
     }
 
     /// Configures and builds what a test needs. The tree is in place. `anew_if_moved`: also what was built well is
-    /// made anew if the machine is not what it was when the build folder was made.
+    /// made anew if the machine is not what it was when the build folder was made. `sanitizer`: one that the compiler
+    /// builds in; that has a build folder of its own.
     ///
     /// # Errors
     /// If the machine is in the way.
@@ -158,6 +161,7 @@ impl<'a> Workshop<'a> {
         test: &Test,
         steering: &Steering,
         anew_if_moved: bool,
+        sanitizer: Option<Sanitizer>,
     ) -> Result<Made, MakeError> {
         let named = self.named_sources(test);
         let Some(target) = target_of(test) else {
@@ -175,8 +179,11 @@ impl<'a> Workshop<'a> {
         };
         let mut env = self.env.clone();
         env.set(BUILDS, site.builds());
+        if let Some(sanitizer) = sanitizer {
+            instrumented::add_flags(&mut env, self.profile, sanitizer);
+        }
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
-        let project = self.project(site, test, &tools, &env);
+        let project = self.project(site, test, &tools, &env, sanitizer);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
         let targets = [target.to_owned()];
         let watched = self.build_watched(site, sources, &project, ours, steering, &targets, anew_if_moved)?;
@@ -370,7 +377,7 @@ impl<'a> Workshop<'a> {
         env.set(BUILDS, site.builds());
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
-        let project = self.project_at(site, None, &tools, &env);
+        let project = self.project_at(site, None, &tools, &env, None);
         let watched = self.build_watched(site, sources, &project, None, &steering, targets, false)?;
         let Watched { outcome, seen, .. } = watched;
         if matches!(outcome, Outcome::Built(_)) {
@@ -390,8 +397,16 @@ impl<'a> Workshop<'a> {
         Ok((project.build.clone(), outcome))
     }
 
-    fn project<'p>(&self, site: &Site, test: &Test, tools: &'p Tools, env: &'p Environment) -> Project<'p> {
-        self.project_at(site, test.project.as_ref().map(|project| project.value.as_path()), tools, env)
+    fn project<'p>(
+        &self,
+        site: &Site,
+        test: &Test,
+        tools: &'p Tools,
+        env: &'p Environment,
+        sanitizer: Option<Sanitizer>,
+    ) -> Project<'p> {
+        let ours = test.project.as_ref().map(|project| project.value.as_path());
+        self.project_at(site, ours, tools, env, sanitizer)
     }
 
     fn project_at<'p>(
@@ -400,8 +415,12 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         tools: &'p Tools,
         env: &'p Environment,
+        sanitizer: Option<Sanitizer>,
     ) -> Project<'p> {
         let mut variables = self.profile.map(|profile| profile.cmake.clone()).unwrap_or_default();
+        if let Some(sanitizer) = sanitizer {
+            instrumented::add_variables(&mut variables, sanitizer);
+        }
         let source = match ours {
             Some(project) => {
                 variables.insert("OVERLAID_TREE".to_owned(), site.tree().display().to_string());
@@ -409,7 +428,7 @@ impl<'a> Workshop<'a> {
             }
             None => site.tree(),
         };
-        Project { tools, env, source, build: site.build(self.profile_name(), ours), variables }
+        Project { tools, env, source, build: site.build(self.profile_name(), ours, sanitizer), variables }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::verdict::State;
 
 use super::inputs::describe;
 use super::measure::{Lab, Subject, TREE};
-use super::recall::{OnRecord, format_name, sanitizer_name};
+use super::recall::{OnRecord, format_name};
 
 /// Folders of our repository in which tools are.
 const TOOLKITS: [&str; 2] = [".overlaid/", "target/cuda/"];
@@ -57,7 +57,7 @@ impl Lab<'_> {
         };
         let record = OnRecord { build, result: Some((name, result)) };
         self.note_use(&record);
-        Some(self.state(test, &record))
+        Some(self.state(subject, test, &record))
     }
 
     fn find_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<(String, ResultRecord)> {
@@ -65,8 +65,10 @@ impl Lab<'_> {
         let named = self.workshop.named_sources(test);
         let options = self.workshop.portable_options(test);
         let command: Vec<String> = test.command.iter().map(|part| part.value.clone()).collect();
-        let sanitizers: Vec<String> =
-            test.sanitizers.iter().map(|sanitizer| sanitizer_name(sanitizer.value)).collect();
+        let sanitizers: Vec<String> = test
+            .sanitizers_under(self.workshop.profile)
+            .map(|sanitizer| sanitizer.as_str().to_owned())
+            .collect();
         let sources = &subject.sources;
         let wanted = Wanted {
             entry: &|path: &UpstreamPath| sources.entry(path),

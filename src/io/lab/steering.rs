@@ -137,9 +137,14 @@ impl Workshop<'_> {
         sha256_of(names.join("\n").as_bytes())
     }
 
-    /// Files of ours that a test names in `sources`, with their hashes.
+    /// Files of ours that a test names in `sources` and in its command, with their hashes.
     pub fn named_sources(&mut self, test: &Test) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
+        // A file of ours that the command names.
+        for file in test.command.iter().filter_map(|part| part.strip_prefix("{repository}/")) {
+            let hash = hash(&mut self.hashes, &self.root.join(file));
+            found.insert(file.to_owned(), hash);
+        }
         for glob in &test.sources {
             let Some(matcher) = globset::GlobBuilder::new(glob).literal_separator(true).build().ok() else {
                 continue;
@@ -212,7 +217,7 @@ impl Workshop<'_> {
     pub(super) fn command(&self, site: &Site, build: Option<&Path>, test: &Test) -> Vec<OsString> {
         let tree = site.tree();
         let build = build.unwrap_or(&tree);
-        let places = [("{build}", build), ("{tree}", tree.as_path())];
+        let places = [("{build}", build), ("{tree}", tree.as_path()), ("{repository}", self.root.as_path())];
         test.command.iter().map(|part| replace(part, &places)).collect()
     }
 }

@@ -105,6 +105,31 @@ impl Trial<'_> {
         Ok(run)
     }
 
+    /// Runs these cases, each in a process of its own.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn alone(&self, seed: u64, number: usize, cases: &BTreeSet<CaseKey>) -> Result<Run, ProcessError> {
+        let mut whole: Option<Run> = None;
+        for (index, case) in cases.iter().enumerate() {
+            let name = format!("run-{number}-seed-{seed}-process-{}", index + 1);
+            let part = self.run_process(seed, &name, Some(case), &BTreeSet::new())?;
+            whole = Some(match whole {
+                Some(whole) => whole.then(part),
+                None => part,
+            });
+        }
+        Ok(whole.unwrap_or_else(|| not_started(seed, "no case was named".to_owned())))
+    }
+
+    /// Runs the test once, whatever becomes of it. What it prints goes to files of this name.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn once(&self, seed: u64, name: &str) -> Result<Run, ProcessError> {
+        self.run_process(seed, name, None, &BTreeSet::new())
+    }
+
     fn can_go_on(&self, run: &Run) -> bool {
         let spent: u64 = run.processes.iter().map(|process| process.millis).sum();
         let timeouts = run.processes.iter().filter(|process| process.end == End::TimedOut).count();
