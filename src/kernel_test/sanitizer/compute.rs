@@ -151,6 +151,19 @@ mod tests {
         assert!(report.findings[1].what.contains("write"));
     }
 
+    /// As version 2025.3.1 writes it of a kernel that has no line numbers, run on an H200.
+    #[test]
+    fn a_record_of_a_real_run_names_kernel_and_address() {
+        let what = "<text>Invalid __shared__ write of size 4 bytes is out of bounds</text><space>__shared__</space>\
+                    <size>4</size><direction>write</direction><error>out of bounds</error><address>0x408</address>";
+        let place = "<where><func>rms_norm_small</func><pc>0x7a0</pc></where>";
+        let report = parse(&document(&[record(what, place)])).unwrap();
+        assert_eq!(
+            report.text().unwrap(),
+            "Invalid __shared__ write of size 4 bytes is out of bounds in rms_norm_small, address 0x408"
+        );
+    }
+
     #[test]
     fn api_errors_that_follow_are_not_counted() {
         let api = record("<text>Program hit unspecified launch failure</text><error>719</error>", "");
