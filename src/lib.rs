@@ -53,6 +53,8 @@
 
 #[cfg(feature = "git")]
 pub mod accept;
+#[cfg(feature = "cli")]
+pub mod blame;
 pub mod build_script;
 #[cfg(feature = "git")]
 pub mod bump;
@@ -80,6 +82,8 @@ pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]
 pub mod provenance;
+#[cfg(feature = "cli")]
+pub mod refresh;
 pub mod tree;
 pub mod upstream;
 #[cfg(feature = "proof")]

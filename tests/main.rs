@@ -18,6 +18,7 @@ mod cmake_module;
 mod compiled_in;
 mod diff;
 mod diff_command;
+mod edit;
 mod lex;
 mod lock;
 mod manifest;

@@ -11,10 +11,12 @@ mod command_line;
 mod compiled;
 mod context;
 mod diff;
+mod edit;
 mod error;
 mod lock;
 mod locked;
 mod prove;
+mod refresh;
 mod refusal;
 mod restore;
 mod status;
@@ -24,6 +26,7 @@ mod ui;
 mod unchanged;
 mod verify;
 mod wanted;
+mod which;
 mod wrap;
 
 use std::path::PathBuf;
@@ -96,6 +99,9 @@ enum Command {
     Prove(prove::Args),
     Bump(bump::Args),
     Accept(accept::Args),
+    Edit(edit::Args),
+    Refresh(refresh::Args),
+    Which(which::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -129,6 +135,9 @@ fn run() -> ExitCode {
         Command::Prove(args) => prove::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
+        Command::Edit(args) => edit::run(&context, args, &mut ui),
+        Command::Refresh(args) => refresh::run(&context, args, &mut ui),
+        Command::Which(args) => which::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

@@ -25,12 +25,16 @@ pub mod own_edits;
 pub mod own_files;
 #[cfg(feature = "git")]
 pub mod own_history;
+#[cfg(feature = "cli")]
+pub mod preview;
 #[cfg(feature = "proof")]
 pub mod process;
 #[cfg(feature = "proof")]
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;
+#[cfg(feature = "cli")]
+pub mod scratch;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]
