@@ -13,12 +13,15 @@ mod context;
 mod diff;
 mod edit;
 mod error;
+mod export;
 mod lock;
 mod locked;
 mod prove;
 mod refresh;
 mod refusal;
+mod rename;
 mod restore;
+mod split;
 mod status;
 mod table;
 mod test;
@@ -102,6 +105,9 @@ enum Command {
     Edit(edit::Args),
     Refresh(refresh::Args),
     Which(which::Args),
+    Rename(rename::Args),
+    Split(split::Args),
+    Export(export::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -138,6 +144,9 @@ fn run() -> ExitCode {
         Command::Edit(args) => edit::run(&context, args, &mut ui),
         Command::Refresh(args) => refresh::run(&context, args, &mut ui),
         Command::Which(args) => which::run(&context, args, &mut ui),
+        Command::Rename(args) => rename::run(&context, args, &mut ui),
+        Command::Split(args) => split::run(&context, args, &mut ui),
+        Command::Export(args) => export::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

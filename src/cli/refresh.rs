@@ -203,7 +203,7 @@ pub(super) fn path_sides(
 }
 
 /// Sees that the changed overlays give what was edited. Gives the name of the new state.
-fn prove(
+pub(super) fn prove(
     after: &Workspace,
     stand: &Stand<'_>,
     new: Option<&OverlayName>,

@@ -7,6 +7,8 @@ pub mod built;
 pub mod bump_work;
 #[cfg(feature = "proof")]
 pub mod cmake;
+#[cfg(feature = "cli")]
+pub mod export;
 #[cfg(feature = "proof")]
 pub mod hashes;
 #[cfg(feature = "proof")]
