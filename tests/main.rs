@@ -20,6 +20,7 @@ mod diff;
 mod diff_command;
 mod edit;
 mod export;
+mod integrations;
 mod lex;
 mod lock;
 mod manifest;
