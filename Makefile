@@ -1,6 +1,6 @@
 # `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-history cases corpus tools fmt clippy doc
+.PHONY: help demo demo-tiles test check bench bench-history cases corpus tools fmt clippy doc
 
 # Tools that `make tools` put into a local folder come after the machine's own.
 export PATH := $(PATH):$(CURDIR)/target/tools/bin
@@ -10,6 +10,9 @@ help: ## list the targets
 
 demo: tools ## overlays on the sample upstream: applied, verified, built, tested, judged
 	@scripts/demo
+
+demo-tiles: tools ## rivals: five overlays for one fault, on the second sample upstream, side by side
+	@scripts/demo tileattn
 
 test: tools ## all tests
 	cargo test --locked

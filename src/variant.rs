@@ -166,8 +166,11 @@ fn active_with<'a>(
             return Err(VariantError::Off(own.name.value.clone()));
         };
         let same_group = |other: &&Overlay| other.rivals.as_ref().is_some_and(|g| g.value == group.value);
-        for rival in manifest.overlays.iter().filter(same_group) {
-            on.remove(rival.name.as_str());
+        // What needs the rival goes with it.
+        let rivals: Vec<&str> =
+            manifest.overlays.iter().filter(same_group).map(|rival| rival.name.as_str()).collect();
+        for name in dependents(manifest, &on, &rivals) {
+            on.remove(name);
         }
         on.insert(own.name.as_str());
     }

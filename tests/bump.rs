@@ -132,6 +132,32 @@ fn overlays_that_fit_are_merged_and_the_pin_moves_everywhere() {
 }
 
 #[test]
+fn the_lock_and_what_is_vendored_move_with_the_pin() {
+    let mut upstream = Upstream::new();
+    let fix = NUMBERS.replace("five", "FIVE");
+    let base = upstream.commit("start", &[("k.c", NUMBERS), ("m.c", NUMBERS)]);
+    let picked = upstream.commit("mend", &[("m.c", &fix)]);
+    upstream.git(&["checkout", "-q", "-B", "main", &base]);
+    let to = upstream
+        .commit("ten", &[("k.c", &NUMBERS.replace("ten", "TEN")), ("m.c", &NUMBERS.replace("one", "ONE"))]);
+    let more = files("one", &base, &["k.c"])
+        + &format!("\n[[overlay]]\nname = \"picked\"\nfrom = {{ commits = [\"{picked}\"] }}\n");
+    let project = Project::on(&upstream, &base, &more);
+    project.write("overlays/up/k.c", NUMBERS.replace("one", "ONE"));
+    project.run(&["lock", "--vendor"]).expect(0);
+    let vendored = || {
+        let entries = std::fs::read_dir(project.path().join("manifests/up.vendored")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let (lock, contents) = (project.read("manifests/up.lock"), vendored());
+    let run = project.run(&["bump", "--to", &to]).expect(0);
+    assert!(run.stderr.contains("wrote manifests/up.lock"), "{}", run.stderr);
+    assert_ne!(vendored(), contents);
+    project.run(&["lock", "--check"]).expect(0);
+    assert_eq!(project.read(".overlaid/before/1/manifests/up.lock"), lock);
+}
+
+#[test]
 fn a_place_that_should_repeat_the_pin_and_does_not_stops_it() {
     let mut upstream = Upstream::new();
     let base = upstream.commit("start", &[("k.c", NUMBERS)]);

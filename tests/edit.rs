@@ -1,6 +1,6 @@
 //! `edit` and `refresh`.
 
-mod random;
+pub mod random;
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -227,4 +227,54 @@ fn git_takes_the_patch_that_a_refresh_made() {
     assert_eq!(upstream.git(&["diff", "--stat=80", "--", "src/b.c"]).lines().count(), 2);
     let b = std::fs::read_to_string(upstream.path().join("src/b.c")).unwrap();
     assert_eq!(b, FILE.replace("h = 8", "h = 80"));
+}
+
+#[test]
+fn the_lock_follows_a_refresh_and_its_undo() {
+    let (_upstream, project) = project();
+    project.run(&["lock"]).expect(0);
+    let lock = project.read("manifests/up.lock");
+    let folder = edited(&project, "whole");
+    write(&folder.join("src/a.c"), FILE.replace("a = 1", "a = 11"));
+    project.run(&["refresh"]).expect(0);
+    assert_ne!(project.read("manifests/up.lock"), lock);
+    project.run(&["lock", "--check"]).expect(0);
+    project.run(&["refresh", "--undo"]).expect(0);
+    assert_eq!(project.read("manifests/up.lock"), lock);
+    project.run(&["rename", "part", "other"]).expect(0);
+    project.run(&["lock", "--check"]).expect(0);
+}
+
+#[test]
+fn an_overlay_is_edited_under_its_own_conditions() {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("pin", &[("a.c", FILE)]);
+    let overlay = |name: &str, when: &str| {
+        format!("[[overlay]]\nname = \"{name}\"\nbase = \"{pin}\"\npatch = \"{name}.patch\"\n{when}\n")
+    };
+    let project = Project::on(
+        &upstream,
+        &pin,
+        &format!(
+            "[features]\nexclusive = [[\"cuda\", \"rocm\"]]\n{}{}{}",
+            overlay("one", "when = [\"cuda\"]"),
+            overlay("two", "when = [\"rocm\"]"),
+            overlay("three", ""),
+        ),
+    );
+    let patch = |from: &str, to: &str| {
+        format!(
+            "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1,3 +1,3 @@\n-{from}\n+{to}\n int b = 2;\n int c = 3;\n"
+        )
+    };
+    project.write("overlays/up/one.patch", patch("int a = 1;", "int a = 10;"));
+    project.write("overlays/up/two.patch", patch("int a = 1;", "int a = 20;"));
+    project.write("overlays/up/three.patch", "diff --git a/a.c b/a.c\nold mode 100644\nnew mode 100755\n");
+    let folder = edited(&project, "two");
+    assert_eq!(std::fs::read_to_string(folder.join("a.c")).unwrap(), FILE.replace("a = 1", "a = 20"));
+    // Without a choice of features neither of the two is below it.
+    let folder = edited(&project, "three");
+    assert_eq!(std::fs::read_to_string(folder.join("a.c")).unwrap(), FILE);
+    project.run(&["--features", "cuda", "edit", "three", "--again"]).expect(0);
+    assert_eq!(std::fs::read_to_string(folder.join("a.c")).unwrap(), FILE.replace("a = 1", "a = 10"));
 }

@@ -1,5 +1,7 @@
 //! `export`: git, quilt, `git am` and tar make of it what `apply` makes.
 
+mod random;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -103,7 +103,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.go_on {
         let Some(state) = under_way else {
             if finished.is_some() {
-                renew_lock(context, ui);
                 return Ok(Answer::Yes);
             }
             return Err(Failure::input("no bump is under way").with_hint("start one: overlaid bump --to REV"));
@@ -276,8 +275,9 @@ impl Bump<'_> {
             }
             return Ok(Answer::NeedsPerson);
         }
-        let edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
+        let mut edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
             .map_err(describe_edits_error)?;
+        edits.extend(super::lock::follow(self.context, &edits, ui));
         let done = own_edits::write(&self.context.root, &edits)?;
         self.hide()?;
         if self.work.load()?.is_some() {
@@ -285,7 +285,6 @@ impl Bump<'_> {
         }
         self.report(&plan, &state.called, as_markdown, Some(&done), ui);
         show::written(&done, ui);
-        renew_lock(self.context, ui);
         Ok(Answer::Yes)
     }
 
@@ -305,18 +304,6 @@ impl Bump<'_> {
             Ok(OwnFile { file: file.to_owned(), bytes })
         };
         files.into_iter().map(read).collect()
-    }
-}
-
-/// The lock follows from the files that were written. If it cannot be made, `verify` says that it is stale.
-pub(super) fn renew_lock(context: &Context, ui: &mut Ui) {
-    match super::lock::renew(context, ui) {
-        Ok(true) => ui.note("wrote the lock anew"),
-        Ok(false) => {}
-        Err(failure) => {
-            ui.warn(format_args!("the lock is stale now, and could not be made anew: {}", failure.message));
-            ui.note("make it: overlaid lock");
-        }
     }
 }
 

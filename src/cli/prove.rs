@@ -1,5 +1,6 @@
 //! `overlaid prove`
 
+mod rivals;
 mod show;
 
 use std::collections::BTreeSet;
@@ -12,7 +13,8 @@ use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
-use crate::io::lab::records::now;
+use crate::io::lab::records::{list, now};
+use crate::io::lab::together::Contest;
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::verdicts::{self, Noted};
 use crate::io::workspace::Workspace;
@@ -41,6 +43,10 @@ use super::{Answer, Context, Failure, FailureKind, Ui, status, without_problems}
 /// What was measured is kept under docs/upstream/evidence and measured again only when something that it
 /// depends on changes: sources, our own files, tools, options, device.
 ///
+/// Rivals (overlays of one group, of which one is applied) are proven each in the active one's place, and shown side
+/// by side with the one that is the better. Those that stand back do not count for the exit code, unless one of them
+/// is the better.
+///
 /// Runs what the upstream, the overlays and the tests contain, and says what before it does.
 ///
 /// Exit codes: 0 all needed. 1 something should go. 3 a person must decide, also where a drop needs evidence of
@@ -63,6 +69,10 @@ struct Outcome {
     candidates: Vec<Candidate>,
     decisions: Vec<Decision>,
     together: Option<(Vec<Name>, Together)>,
+    /// Groups of rivals, side by side.
+    rivals: Vec<Contest>,
+    /// Overlays that a rival is applied instead of, and that were not asked for by name.
+    stand_back: BTreeSet<Name>,
     /// What would still be run.
     left: Vec<Planned>,
     /// Overlays that are off.
@@ -174,11 +184,21 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             }
         }
         let together = campaign.prove_together(&decisions, lab, !args.dry_run)?;
+        // Before all is known, a table of them would say little.
+        let rivals = if left.is_empty() {
+            campaign.prove_rivals(&candidates, lab, !args.dry_run)?
+        } else {
+            Vec::new()
+        };
         let is_certain = |decision: &Decision| decision.verdict != Verdict::Inconclusive;
         if left.is_empty() && decisions.iter().all(is_certain) && campaign.trace(lab) {
             used = Some(lab.used().clone());
         }
-        Ok(Outcome { candidates: candidates.clone(), decisions, together, left, off })
+        let stand_back = candidates.iter().map(|candidate| candidate.variants.overlay.clone());
+        let stand_back =
+            stand_back.filter(|name| args.overlays.is_empty() && !is_on(&workspace, &features, name));
+        let stand_back = stand_back.collect();
+        Ok(Outcome { candidates: candidates.clone(), decisions, together, rivals, stand_back, left, off })
     })?;
     let mut witnesses_noted = false;
     if !args.dry_run {
@@ -213,7 +233,8 @@ fn ask(
     let name = profile_name(profile);
     let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
     let Args { overlays, dry_run, verbose } = args;
-    let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?}");
+    let elsewhere = evidence_of_rivals(workspace);
+    let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?} {elsewhere:?}");
     let question = Question::new(workspace, features, &tests, &mut workshop, &asked);
     // `status` shows what was noted with the answer: without the note it is given anew.
     let upstream = workspace.manifest.upstream.name.as_str();
@@ -227,17 +248,26 @@ fn ask(
     (question, earlier)
 }
 
+/// The names of all evidence, if there are rivals: what was measured elsewhere is shown beside what was measured here.
+fn evidence_of_rivals(workspace: &Workspace) -> Vec<String> {
+    let has_rivals = workspace.manifest.overlays.iter().any(|overlay| overlay.rivals.is_some());
+    let folder = workspace.root.join(workspace.manifest.docs_folder()).join("evidence");
+    if has_rivals { list(&folder) } else { Vec::new() }
+}
+
 fn answer(outcome: &Outcome) -> Answer {
     // A drop for which evidence of other profiles or devices is missing is not for us to say.
     let is_open = |decision: &Decision| {
         decision.verdict == Verdict::Droppable
             && decision.reasons.iter().any(|reason| ["other-profile", "other-device"].contains(&reason.code))
     };
-    let verdicts = outcome.decisions.iter().map(|decision| match is_open(decision) {
+    let counts = |decision: &&Decision| !outcome.stand_back.contains(&decision.overlay);
+    let verdicts = outcome.decisions.iter().filter(counts).map(|decision| match is_open(decision) {
         true => Verdict::Unproven,
         false => decision.verdict,
     });
-    match Exit::of(verdicts) {
+    let of_rivals = outcome.rivals.iter().map(|contest| contest.here.exit());
+    match of_rivals.fold(Exit::of(verdicts), Exit::max) {
         Exit::AllNeeded => Answer::Yes,
         Exit::ShouldGo => Answer::No,
         Exit::PersonDecides => Answer::NeedsPerson,
@@ -245,8 +275,13 @@ fn answer(outcome: &Outcome) -> Answer {
     }
 }
 
+/// Whether an overlay is applied: no rival is in its place.
+fn is_on(workspace: &Workspace, features: &BTreeSet<Name>, name: &Name) -> bool {
+    workspace.manifest.overlay(name.as_str()).is_some_and(|overlay| overlay.is_on(features))
+}
+
 fn plan(campaign: &Campaign<'_>, request: Request) -> Vec<Planned> {
-    let variant = campaign.label(&request.variant);
+    let variant = campaign.subjects.label(&request.variant);
     let planned = request.tests.into_iter().map(|(test, seeds)| Planned {
         variant: variant.clone(),
         millis: campaign.usual_millis(&test),
@@ -392,6 +427,7 @@ fn document(workspace: &Workspace, profile: Option<&Name>, outcome: &Outcome) ->
         "profile": profile,
         "overlays": overlays,
         "together": Value::Null,
+        "rivals": outcome.rivals.iter().map(rivals::document).collect::<Vec<_>>(),
         "left": outcome.left.iter().map(|planned| json!({
             "variant": planned.variant,
             "test": planned.test,

@@ -7,8 +7,7 @@ use serde_json::json;
 use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{OverlayName, UpstreamPath};
-use crate::io::own_files::{Disk, OwnFiles};
-use crate::io::preview::Preview;
+use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::scratch::{self, Note, Scratch};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
@@ -87,7 +86,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if now != note && !edited.is_empty() {
         return Err(outdated(&scratch, loaded, context));
     }
-    let planned = planned(&workspace, &stand, &sides, &edited, args, &store)
+    let mut planned = planned(&workspace, &stand, &sides, &edited, args, &store)
         .map_err(|failure| with_commands(failure, context, &name))?;
     if planned.edits.is_empty() {
         if now != note && !args.dry_run {
@@ -99,11 +98,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         report(&name, &planned, args, &[], ui);
         return Ok(Answer::Yes);
     }
-    let after = Workspace::load_from(
-        &Preview::new(&context.root, &planned.edits),
-        &context.root,
-        &workspace.manifest.file,
-    )?;
+    let disk = Disk::new(&context.root);
+    let after =
+        Workspace::load_from(&Edited::new(&disk, &planned.edits), &context.root, &workspace.manifest.file)?;
     let after = without_problems(after)?;
     let after_sides = prove(&after, &stand, args.new.as_ref(), &sides, &edited, &store)?;
     let broken = broken_later(&workspace, &after, context, &store)?;
@@ -111,9 +108,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         report(&name, &planned, args, &broken, ui);
         return Ok(Answer::No);
     }
+    planned.edits.extend(super::lock::follow(context, &planned.edits, ui));
     scratch::write_undoably(&context.root, loaded.name(), &planned.edits)?;
     scratch.set_note(&Note::new(after.manifest.upstream.name.value.as_str(), after_sides))?;
-    super::bump::renew_lock(context, ui);
     // The new overlay goes on behind this one, so it is not in this folder.
     for path in &planned.to_new {
         let before = match sides.with.changes.get(path) {
@@ -341,7 +338,6 @@ fn undo(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
         let upstream = workspace.manifest.upstream.name.value.as_str();
         scratch.set_note(&Note::new(upstream, sides.name(stand.pin)))?;
     }
-    super::bump::renew_lock(context, ui);
     if ui.is_json() {
         ui.document(&json!({ "schema": "overlaid.refresh.v1", "overlay": name, "undone": done.files }));
         return Ok(Answer::Yes);

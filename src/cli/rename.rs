@@ -9,8 +9,7 @@ use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, OverlayName};
 use crate::io::own_edits;
-use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
-use crate::io::preview::Preview;
+use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::scratch::Scratch;
 use crate::io::verdicts;
 use crate::io::workspace::Workspace;
@@ -47,9 +46,9 @@ pub struct Args {
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let workspace = without_problems(context.workspace()?)?;
     let loaded = overlay_of(&workspace, &args.old)?;
-    let (edits, moved) = edits(&workspace, loaded, &args.new)?;
-    let after =
-        Workspace::load_from(&Preview::new(&context.root, &edits), &context.root, &workspace.manifest.file)?;
+    let (mut edits, moved) = edits(&workspace, loaded, &args.new)?;
+    let disk = Disk::new(&context.root);
+    let after = Workspace::load_from(&Edited::new(&disk, &edits), &context.root, &workspace.manifest.file)?;
     let after = without_problems(after)?;
     let scratch = Scratch::of(&context.root, loaded.name());
     if Scratch::of(&context.root, &args.new).dir().exists() {
@@ -59,13 +58,13 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if let Ok(store) = (Context { offline: true, ..context.clone() }).store(&workspace, ui) {
         same_tree(context, &workspace, &after, &store)?;
     }
+    edits.extend(super::lock::follow(context, &edits, ui));
     own_edits::write(&context.root, &edits)?;
     hide_from_git(&context.root)
         .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     if scratch.note().is_some() {
         scratch.rename_to(&args.new)?;
     }
-    super::bump::renew_lock(context, ui);
     if ui.is_json() {
         ui.document(&json!({
             "schema": "overlaid.rename.v1",

@@ -9,8 +9,7 @@ use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, Name, OverlayName};
 use crate::io::own_edits;
-use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
-use crate::io::preview::Preview;
+use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::manifest::Kind;
@@ -95,16 +94,16 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         let list = format!("{} {}", context.command("split", None), args.overlay);
         Failure::new(kind, message).with_hint(format!("see what can be taken: {list}"))
     })?;
-    let edits = edits(&workspace, loaded, &paths, &halves, new, reason, &args.tests)?;
-    let after =
-        Workspace::load_from(&Preview::new(&context.root, &edits), &context.root, &workspace.manifest.file)?;
+    let mut edits = edits(&workspace, loaded, &paths, &halves, new, reason, &args.tests)?;
+    let disk = Disk::new(&context.root);
+    let after = Workspace::load_from(&Edited::new(&disk, &edits), &context.root, &workspace.manifest.file)?;
     let after = without_problems(after)?;
     prove(&after, &stand, Some(new), &sides, &Changes::new(), &store)?;
     same_tree(context, &workspace, &after, &store)?;
+    edits.extend(super::lock::follow(context, &edits, ui));
     own_edits::write(&context.root, &edits)?;
     hide_from_git(&context.root)
         .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
-    super::bump::renew_lock(context, ui);
     let needed_by: Vec<&str> = workspace
         .overlays
         .iter()

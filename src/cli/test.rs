@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
 use crate::id::Name;
-use crate::io::lab::campaign::{Campaign, runs_under};
+use crate::io::lab::campaign::runs_under;
 use crate::io::lab::measure::Subject;
+use crate::io::lab::subjects::Subjects;
 use crate::io::lab::trial::kept_output;
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats::{Observed, Seen, observe};
@@ -66,16 +67,16 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let tests = choose(&workspace, profile_name(profile), &args.what)?;
     projects_are_there(&workspace, tests.iter().copied())?;
     let store = context.store(&workspace, ui)?;
-    let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
+    let mut variants = Subjects::new(&workspace, &features, &store);
     let mut subjects: Vec<Subject> = Vec::new();
     if args.at.is_empty() {
         let variant = variant::without_all(&workspace.manifest, &features, &[]);
-        subjects.push(campaign.subject(&variant).map_err(|obstacle| blocked(&obstacle))?);
+        subjects.push(variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?);
     }
     for rev in &args.at {
         let commit = commit_of(&workspace, &store, rev)?;
         let variant = pristine(commit);
-        let mut subject = campaign.subject(&variant).map_err(|obstacle| blocked(&obstacle))?;
+        let mut subject = variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?;
         subject.label = if commit.to_string() == *rev { commit.short() } else { rev.clone() };
         subjects.push(subject);
     }

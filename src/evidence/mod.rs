@@ -62,6 +62,9 @@ pub struct VariantNote {
     /// The patch that plants a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// A hash over all its files: the same one, the same sources, on whichever machine. Older records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Digest>,
 }
 
 /// A record of either kind.

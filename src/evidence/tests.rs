@@ -23,6 +23,7 @@ fn note() -> VariantNote {
         commit: CommitId::parse(&"a".repeat(40)).unwrap(),
         overlays: vec![Name::parse("fix").unwrap()],
         fault: None,
+        tree: None,
     }
 }
 

@@ -27,8 +27,6 @@ pub mod own_edits;
 pub mod own_files;
 #[cfg(feature = "git")]
 pub mod own_history;
-#[cfg(feature = "cli")]
-pub mod preview;
 #[cfg(feature = "proof")]
 pub mod process;
 #[cfg(feature = "proof")]

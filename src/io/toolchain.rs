@@ -133,7 +133,7 @@ fn parse_compiler(language: &str, text: &str) -> Option<Compiler> {
 }
 
 /// What makes a build here differ from one elsewhere, before anything is configured: the files of
-/// CMake and ninja, the compilers that CMake would find, and the variables that steer them.
+/// CMake and ninja, the compilers that CMake would find, and the variables that steer them. [`all_variables`] counts besides.
 ///
 /// # Errors
 /// If a tool's file cannot be read.
@@ -196,7 +196,6 @@ pub fn steering(
             steering.insert(format!("program of {name} {index}"), file);
         }
     }
-    steering.insert("all variables".to_owned(), all_variables(env));
     Ok(steering)
 }
 
@@ -254,7 +253,7 @@ pub fn path_that_counts(env: &Environment) -> String {
 /// kept: some are secrets.
 #[must_use]
 pub fn all_variables(env: &Environment) -> String {
-    const NO_MATTER: [&str; 40] = [
+    const NO_MATTER: [&str; 42] = [
         "_",
         "COLORTERM",
         "COLUMNS",
@@ -280,6 +279,8 @@ pub fn all_variables(env: &Environment) -> String {
         "PS1",
         "PS2",
         "PWD",
+        "RUST_BACKTRACE",
+        "RUST_LIB_BACKTRACE",
         "SHELL",
         "SHLVL",
         "STY",

@@ -89,7 +89,7 @@ fn fail_that(n: usize, one: &str, many: &str) -> String {
 }
 
 /// Some cases by name, and how many more there are: `rms {"axis":512}, rms {"axis":513} and 32 more`.
-fn named(cases: &[CellId]) -> String {
+pub(super) fn named(cases: &[CellId]) -> String {
     let mut text = cases.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if cases.len() > NAMED {
         text.push_str(&format!(" and {} more", cases.len() - NAMED));
@@ -214,7 +214,7 @@ fn is_not_run(side: &Side) -> bool {
     matches!(&side.mark, Mark::Unknown(blocker) if blocker.code == "not-run")
 }
 
-fn view(side: Option<&Side>) -> CellView {
+pub(super) fn view(side: Option<&Side>) -> CellView {
     let Some(side) = side else {
         return CellView { outcome: "missing", text: None, value: None, runs: 0, failed: 0 };
     };

@@ -21,36 +21,18 @@ use crate::support::{Project, Upstream, git_bytes, write};
 
 const EDITS: usize = 500;
 
-fn text(random: &mut Random, lines: usize) -> Vec<u8> {
+pub fn text(random: &mut Random, lines: usize) -> Vec<u8> {
     let line = |random: &mut Random| format!("line {}\n", random.below(12)).into_bytes();
     (0..lines).flat_map(|_| line(random)).collect()
 }
 
-/// Changes a file as people do: lines come, go and change; line ends, modes and kinds sometimes too.
-fn edit(random: &mut Random, file: &Path) {
+/// Changes a file as people do: lines come, go and change. With 12 kinds, files and modes do too; with 15, what is no text.
+pub fn edit(random: &mut Random, file: &Path, kinds: usize) {
     let is_link = file.symlink_metadata().is_ok_and(|data| data.is_symlink());
     let old = if is_link { Vec::new() } else { std::fs::read(file).unwrap_or_default() };
     let mut lines: Vec<Vec<u8>> = old.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
-    match random.below(14) {
-        0 => return drop(std::fs::remove_file(file)),
-        1 if !is_link && file.exists() => {
-            let mode = random.pick(&[0o644, 0o755]);
-            return std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
-        }
-        2 => {
-            let _ = std::fs::remove_file(file);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            return std::os::unix::fs::symlink(random.pick(&["a.c", "b.c"]), file).unwrap();
-        }
-        3 => lines = vec![(0..random.below(40)).map(|_| random.below(256) as u8).collect()],
-        4 => lines.iter_mut().for_each(|line| {
-            if line.ends_with(b"\n") && !line.ends_with(b"\r\n") {
-                line.truncate(line.len() - 1);
-                line.extend(b"\r\n");
-            }
-        }),
-        5 => lines.last_mut().into_iter().for_each(|line| line.truncate(line.len().saturating_sub(1))),
-        _ => {
+    match random.below(kinds) {
+        ..=8 => {
             for _ in 0..random.below(3) + 1 {
                 let at = random.below(lines.len() + 1);
                 match random.below(3) {
@@ -59,6 +41,24 @@ fn edit(random: &mut Random, file: &Path) {
                     _ => lines.insert(at, text(random, 1)),
                 }
             }
+        }
+        9 => return drop(std::fs::remove_file(file)),
+        10 if !is_link && file.exists() => {
+            let mode = random.pick(&[0o644, 0o755]);
+            return std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        11 => lines.last_mut().into_iter().for_each(|line| line.truncate(line.len().saturating_sub(1))),
+        12 => lines.iter_mut().for_each(|line| {
+            if line.ends_with(b"\n") && !line.ends_with(b"\r\n") {
+                line.truncate(line.len() - 1);
+                line.extend(b"\r\n");
+            }
+        }),
+        13 => lines = vec![(0..random.below(40)).map(|_| random.below(256) as u8).collect()],
+        _ => {
+            let _ = std::fs::remove_file(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            return std::os::unix::fs::symlink(random.pick(&["a.c", "b.c"]), file).unwrap();
         }
     }
     let _ = std::fs::remove_file(file);
@@ -106,7 +106,7 @@ fn five_hundred_edits_are_what_git_would_record() {
         for _ in 0..random.below(3) + 1 {
             let name =
                 random.pick(&["src/a.c", "src/b.c", "src/c c.txt", "bin/tool", "src/link", "new/n", "new/ü"]);
-            edit(&mut random, &scratch.dir().join(name));
+            edit(&mut random, &scratch.dir().join(name), 15);
         }
         let edited = scratch.edited(&wanted).unwrap();
         let loaded = &workspace.overlays[0];

@@ -58,14 +58,23 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
             if !outcome.left.is_empty() && !decision.wants.is_empty() {
                 return vec![decision.overlay.as_str().into(), Tone::Dim.cell("not proven yet")];
             }
+            let advice = match outcome.stand_back.contains(&decision.overlay) {
+                true => Tone::Dim.cell("stands back for a rival"),
+                false => decision.verdict.advice().into(),
+            };
             vec![
                 decision.overlay.as_str().into(),
                 tone(decision.verdict).cell(decision.verdict.as_str()),
-                decision.verdict.advice().into(),
+                advice,
             ]
         })
         .collect();
     out.line(table::render(&["overlay", "verdict", "what to do"], &rows).trim_end());
+    for contest in &outcome.rivals {
+        for line in super::rivals::lines(contest) {
+            out.line(line);
+        }
+    }
     if let Some((members, together)) = &outcome.together {
         let members = members.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
         match together {

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::id::Name;
 use crate::io::hashes::{Hashes, sha256_of, write_atomically};
 use crate::io::machine::{self, Stats};
-use crate::io::toolchain;
 use crate::io::workspace::Workspace;
 use crate::manifest::Test;
 
@@ -74,7 +73,7 @@ impl Question {
         add("manifest", &manifest.text);
         add("profile", workshop.profile_name().map_or("", Name::as_str));
         add("machine", &format!("{:?}", records::machine(&workshop.requirement)));
-        add("variables", &toolchain::all_variables(&workshop.env));
+        add("variables", workshop.variables());
         for feature in features {
             add("feature", feature.as_str());
         }

@@ -105,6 +105,10 @@ pub struct Workshop<'a> {
     pub hashes: Hashes,
     /// Where compilers look, once it was looked at; within, `None`: there are too many places.
     places: Option<Option<Places>>,
+    /// Tools and options of any build, once they were looked at: a process goes by one set of them.
+    pub(super) of_build: Option<Steering>,
+    /// A hash over all variables, and what `PATH` finds.
+    variables: std::cell::OnceCell<String>,
 }
 
 /// How a build went that was watched.
@@ -126,7 +130,14 @@ impl<'a> Workshop<'a> {
         let requires = profile.and_then(|profile| profile.requires.as_ref());
         let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
-        Self { root, profile, env, tools, requirement, hashes, places: None }
+        let variables = std::cell::OnceCell::new();
+        Self { root, profile, env, tools, requirement, hashes, places: None, of_build: None, variables }
+    }
+
+    /// A hash over all variables that programs are given, and what `PATH` finds: [`toolchain::all_variables`].
+    #[must_use]
+    pub fn variables(&self) -> &str {
+        self.variables.get_or_init(|| toolchain::all_variables(&self.env))
     }
 
     /// The name of the profile.

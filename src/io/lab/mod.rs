@@ -3,6 +3,7 @@
 //! | what | where |
 //! | --- | --- |
 //! | the files of a variant, as values | `sources` |
+//! | the variants of a workspace | `subjects` |
 //! | the folders of a commit, and who may use them | `site` |
 //! | configuring and building, and what that read | `make` |
 //! | what a build reads and does not say | `undeclared` |
@@ -15,14 +16,17 @@
 //! | options and tools | `steering` |
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
+//! | those of other places | `elsewhere` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
+//! | several overlays at once: drops, rivals | `together` |
 
 #[cfg(feature = "git")]
 pub mod answers;
 #[cfg(feature = "git")]
 pub mod campaign;
+pub mod elsewhere;
 pub mod event;
 #[cfg(feature = "git")]
 mod faulty;
@@ -38,5 +42,9 @@ mod running;
 pub mod site;
 pub mod sources;
 pub mod steering;
+#[cfg(feature = "git")]
+pub mod subjects;
+#[cfg(feature = "git")]
+pub mod together;
 pub mod trial;
 mod undeclared;

@@ -14,7 +14,6 @@ use crate::evidence::{
 use crate::id::UpstreamPath;
 use crate::io::cmake::BuildFailure;
 use crate::io::machine;
-use crate::io::toolchain;
 use crate::kernel_test::{CellOutcome, Unknown};
 use crate::manifest::{Format, Sanitizer, Test};
 use crate::verdict::{Ran, State};
@@ -200,7 +199,7 @@ impl Lab<'_> {
             files: plan.named.clone(),
             command: test.command.iter().map(|part| part.value.clone()).collect(),
             environment: environment
-                .chain([("all variables".to_owned(), toolchain::all_variables(&self.workshop.env))])
+                .chain([("all variables".to_owned(), self.workshop.variables().to_owned())])
                 .collect(),
             format: match test.format {
                 Format::Jsonl => "jsonl",

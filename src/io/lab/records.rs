@@ -193,7 +193,8 @@ impl Results {
 }
 
 /// The names of all records in a folder, sorted.
-pub(super) fn list(folder: &Path) -> Vec<String> {
+#[must_use]
+pub fn list(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> =
@@ -270,7 +271,12 @@ mod tests {
             },
             runs: Vec::new(),
             sanitized: BTreeMap::new(),
-            variant: VariantNote { commit: CommitId::from_bytes([1; 20]), overlays: Vec::new(), fault: None },
+            variant: VariantNote {
+                commit: CommitId::from_bytes([1; 20]),
+                overlays: Vec::new(),
+                fault: None,
+                tree: None,
+            },
             machine,
             recorded,
         }

@@ -61,9 +61,19 @@ impl Workshop<'_> {
 
     /// Tools and options of any build.
     pub(super) fn steering_of_build(&mut self) -> Result<Steering, Obstacle> {
+        if let Some(known) = &self.of_build {
+            return Ok(known.clone());
+        }
+        let steering = self.look_at_steering()?;
+        self.of_build = Some(steering.clone());
+        Ok(steering)
+    }
+
+    fn look_at_steering(&mut self) -> Result<Steering, Obstacle> {
         let tools = self.tools.as_ref().map_err(missing)?;
-        let known = toolchain::steering(tools, &self.env, &mut self.hashes)
+        let mut known = toolchain::steering(tools, &self.env, &mut self.hashes)
             .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
+        known.insert("all variables".to_owned(), self.variables().to_owned());
         let words: Vec<String> = known.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
         let mut options: BTreeMap<String, String> =
