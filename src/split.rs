@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::id::UpstreamPath;
 use crate::overlay::diff::{self, Applied, Body, FilePatch, Hunk, Kind, LineKind, Patch};
 use crate::refresh::{PathSides, added_patch};
-use crate::tree::{Changes, Content};
+use crate::tree::Changes;
 
 /// What can be taken out: a hunk, or a whole part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +66,9 @@ pub fn units(patch: &Patch) -> Vec<Unit> {
     let mut units = Vec::new();
     for file in &patch.files {
         let Some(path) = file.new_path().or(file.old_path()) else { continue };
-        let whole = [file.hunks()];
+        let by_hunks = is_by_hunks(file);
         let hunks: Vec<&[Hunk]> =
-            if is_by_hunks(file) { file.hunks().chunks(1).collect() } else { whole.to_vec() };
+            if by_hunks { file.hunks().chunks(1).collect() } else { vec![file.hunks()] };
         for group in hunks {
             let changed = || group.iter().flat_map(Hunk::lines).filter(|line| line.kind != LineKind::Context);
             let added = changed().filter(|line| line.kind == LineKind::Added).count();
@@ -76,7 +76,7 @@ pub fn units(patch: &Patch) -> Vec<Unit> {
             units.push(Unit {
                 number: units.len() + 1,
                 path: path.clone(),
-                line: group.first().filter(|_| is_by_hunks(file)).map(|hunk| hunk.old.start + hunk.leading),
+                line: group.first().filter(|_| by_hunks).map(|hunk| hunk.old.start + hunk.leading),
                 lines: (added, changed().count() - added),
                 first: first.trim_ascii_end().to_vec(),
             });
@@ -169,20 +169,14 @@ fn without(patch: &Patch, taken: &BTreeSet<usize>) -> Patch {
 /// What an overlay of whole files does, as a patch.
 #[must_use]
 pub fn as_patch(sides: &[PathSides]) -> Option<Patch> {
-    fn side<'s>(
-        side: &'s PathSides,
-        content: &'s Option<Content>,
-    ) -> (&'s UpstreamPath, Option<&'s Content>) {
-        (&side.path, content.as_ref())
-    }
-    let changes =
-        sides.iter().map(|of| (side(of, &of.below).0, side(of, &of.below).1, side(of, &of.before).1));
+    let changes = sides.iter().map(|side| (&side.path, side.below.as_ref(), side.before.as_ref()));
     diff::parse(&added_patch(changes)).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Content;
 
     fn sides(below: &str, with: &str) -> Vec<PathSides> {
         let path = UpstreamPath::parse("a").unwrap();

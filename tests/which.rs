@@ -92,3 +92,15 @@ fn upstreams_own_and_nobodys_files_are_told_apart() {
     let run = project.run(&["which", "src/none.c"]).expect(2);
     assert!(run.stderr.contains("no upstream and no overlay has `src/none.c`"), "{}", run.stderr);
 }
+
+#[test]
+fn a_line_of_an_overlay_that_is_off_has_an_owner_too() {
+    let (_upstream, project) = project();
+    let manifest = project.read("manifests/up.toml").replace("files = ", "when = [\"cuda\"]\nfiles = ");
+    project.write("manifests/up.toml", manifest.replace("patch = ", "when = [\"cuda\"]\npatch = "));
+    let run = project.run(&["which", "src/a.c:1"]).expect(0);
+    assert!(run.stdout.contains("the line is of overlay `whole`"), "{}", run.stdout);
+    assert!(run.stdout.contains("off under these features"), "{}", run.stdout);
+    let run = project.run(&["which", "src/a.c:10", "--features", "cuda"]).expect(0);
+    assert!(run.stdout.contains("the line is of overlay `part`"), "{}", run.stdout);
+}

@@ -95,7 +95,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         if args.done {
             scratch.remove()?;
         }
-        report(&name, &planned, args, &[], ui);
+        report(context, &name, &planned, args, &[], ui);
         return Ok(Answer::Yes);
     }
     let disk = Disk::new(&context.root);
@@ -105,7 +105,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let after_sides = prove(&after, &stand, args.new.as_ref(), &sides, &edited, &store)?;
     let broken = broken_later(&workspace, &after, context, &store)?;
     if args.dry_run {
-        report(&name, &planned, args, &broken, ui);
+        report(context, &name, &planned, args, &broken, ui);
         return Ok(Answer::No);
     }
     planned.edits.extend(super::lock::follow(context, &planned.edits, ui));
@@ -122,7 +122,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.done {
         scratch.remove()?;
     }
-    report(&name, &planned, args, &broken, ui);
+    report(context, &name, &planned, args, &broken, ui);
     Ok(Answer::Yes)
 }
 
@@ -250,7 +250,7 @@ fn broken_later(
     })
 }
 
-fn report(name: &str, planned: &Planned, args: &Args, broken: &[String], ui: &mut Ui) {
+fn report(context: &Context, name: &str, planned: &Planned, args: &Args, broken: &[String], ui: &mut Ui) {
     let files: BTreeMap<String, &FileEdit> =
         planned.edits.iter().map(|edit| (edit.file.display().to_string(), edit)).collect();
     if ui.is_json() {
@@ -287,7 +287,7 @@ fn report(name: &str, planned: &Planned, args: &Args, broken: &[String], ui: &mu
         ui.warn(format_args!("an overlay behind it does not fit any more: {why}"));
     }
     if !args.dry_run {
-        ui.note("take it back: overlaid refresh --undo");
+        ui.note(format_args!("take it back: {} --undo", context.command("refresh", None)));
     }
 }
 

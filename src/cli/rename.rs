@@ -82,13 +82,15 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     Ok(Answer::Yes)
 }
 
+/// From where to where a file moves.
+type Move = (PathBuf, PathBuf);
+
 /// The files that change, and those of them that move.
-#[allow(clippy::type_complexity, reason = "both are lists, and one caller takes them apart")]
 fn edits(
     workspace: &Workspace,
     loaded: &Loaded,
     new: &OverlayName,
-) -> Result<(Vec<FileEdit>, Vec<(PathBuf, PathBuf)>), Failure> {
+) -> Result<(Vec<FileEdit>, Vec<Move>), Failure> {
     let manifest = &workspace.manifest;
     let disk = Disk::new(&workspace.root);
     let old = loaded.name().as_str();

@@ -17,6 +17,7 @@ use crate::io::workspace::Workspace;
 use crate::manifest::{Kind, Located};
 use crate::overlay::{At, Loaded, content_at, resolve};
 use crate::provenance::OverlayReport;
+use crate::refresh::Stand;
 use crate::tree::Content;
 use crate::upstream::Upstream;
 
@@ -254,11 +255,11 @@ fn look<'w>(
 /// A content of the file and who made it: `None` is upstream.
 type Layer = (LineOwner, Content);
 
-/// The contents of the file from the pin through the overlays that are on. `None` if they cannot be had.
-fn layers(
-    workspace: &Workspace,
+/// The contents of the file from the pin through the overlays. `None` if they cannot be had.
+fn layers<'w>(
+    workspace: &'w Workspace,
     on: &BTreeSet<Name>,
-    touching: &[&Loaded],
+    touching: &[&'w Loaded],
     upstreams: &Option<Content>,
     target: &Target,
     store: &Store,
@@ -266,8 +267,15 @@ fn layers(
     let pin = workspace.manifest.upstream.pin.value;
     let nothing = || Content::file(Vec::new());
     let mut layers = vec![(LineOwner::Upstream, upstreams.clone().unwrap_or_else(nothing))];
-    let mut below: Vec<&Loaded> =
-        workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(on)).collect();
+    let is_any_on = touching.iter().any(|loaded| loaded.overlay.is_on(on));
+    let mut below: Vec<&Loaded> = match touching.first() {
+        // Off under these features: as it is under its own.
+        Some(first) if !is_any_on => {
+            let stand = Stand::of(&workspace.manifest, &workspace.overlays, first, on);
+            stand.below.into_iter().chain([*first]).collect()
+        }
+        _ => workspace.overlays.iter().filter(|loaded| loaded.overlay.is_on(on)).collect(),
+    };
     below.sort_by_key(|loaded| !loaded.overlay.kind.is_whole());
     for (place, loaded) in below.iter().enumerate() {
         if !touching.iter().any(|touching| touching.name() == loaded.name()) {
@@ -284,10 +292,10 @@ fn layers(
 }
 
 /// Whose the line is, and how many lines each overlay wrote.
-fn by_line(
-    mut layers: Vec<Layer>,
-    target: &Target,
-) -> Result<(Option<LineOwner>, Vec<(String, usize)>), Failure> {
+type Lines = (Option<LineOwner>, Vec<(String, usize)>);
+
+/// Counts the lines of the last content: that of the tree, if the file was named there.
+fn by_line(mut layers: Vec<Layer>, target: &Target) -> Result<Lines, Failure> {
     if let Some(tree) = &target.tree
         && let Some(there) = Originals::open(tree).and_then(|tree| tree.in_tree(&target.path)).ok().flatten()
     {

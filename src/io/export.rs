@@ -144,7 +144,7 @@ fn commit(repository: &git2::Repository, parent: git2::Oid, step: &Step) -> Resu
     let base = parent.tree()?;
     let mut update = git2::build::TreeUpdateBuilder::new();
     for change in &step.changes {
-        if let Some(submodule) = submodule_above(repository, &base, &change.path) {
+        if let Some(submodule) = submodule_above(&base, &change.path) {
             return Err(ExportError::Submodule(submodule));
         }
         match &change.after {
@@ -171,27 +171,19 @@ fn commit(repository: &git2::Repository, parent: git2::Oid, step: &Step) -> Resu
     Ok(repository.commit(None, &author, &tool, &text, &tree, &[&parent])?)
 }
 
-fn submodule_above(
-    repository: &git2::Repository,
-    tree: &git2::Tree<'_>,
-    path: &UpstreamPath,
-) -> Option<UpstreamPath> {
+fn submodule_above(tree: &git2::Tree<'_>, path: &UpstreamPath) -> Option<UpstreamPath> {
     path.ancestors().find_map(|above| {
         let above = UpstreamPath::parse(above).ok()?;
         let entry = tree.get_path(above.to_os_path()).ok()?;
-        let is_commit = entry.kind() == Some(git2::ObjectType::Commit);
-        let _ = repository;
-        is_commit.then_some(above)
+        (entry.kind() == Some(git2::ObjectType::Commit)).then_some(above)
     })
 }
 
 /// Whether the branch is that of the work tree or of another one.
 fn is_checked_out(repository: &git2::Repository, branch: &str) -> bool {
     let is_on = |repository: &git2::Repository| {
-        let head = repository.find_reference("HEAD").ok();
-        !repository.is_bare()
-            && head.and_then(|head| head.symbolic_target().ok().flatten().map(str::to_owned))
-                == Some(branch.to_owned())
+        let Ok(head) = repository.find_reference("HEAD") else { return false };
+        !repository.is_bare() && head.symbolic_target_bytes() == Some(branch.as_bytes())
     };
     let names = repository.worktrees().ok();
     let others = names.iter().flat_map(|names| names.iter().flatten().flatten());

@@ -311,6 +311,9 @@ struct Step {
 /// # Errors
 /// If a file cannot be written; then none is.
 pub fn write_undoably(root: &Path, overlay: &OverlayName, edits: &[FileEdit]) -> Result<Done, ScratchError> {
+    if own_edits::pending(root).is_some() {
+        return Err(OwnEditError::Pending.into());
+    }
     let place = root.join(UNDO);
     let failed = |error| ScratchError::Io(place.clone(), error);
     // A record that is half written is none.
@@ -332,7 +335,11 @@ pub fn write_undoably(root: &Path, overlay: &OverlayName, edits: &[FileEdit]) ->
     let record = Record { schema: SCHEMA.to_owned(), overlay: overlay.clone(), steps };
     let text = serde_json::to_vec_pretty(&record).map_err(|error| failed(io::Error::other(error)))?;
     write_atomically(&place.join(RECORD), &text).map_err(failed)?;
-    Ok(own_edits::write(root, edits)?)
+    let written = own_edits::write(root, edits);
+    if written.is_err() && own_edits::pending(root).is_none() {
+        fs::remove_dir_all(&place).map_err(failed)?;
+    }
+    Ok(written?)
 }
 
 /// Takes the last change back: all of it or nothing. Gives the overlay that it was about; `None` if there is none.
