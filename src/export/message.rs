@@ -38,7 +38,7 @@ impl Message {
     pub fn of(loaded: &Loaded) -> Self {
         let overlay = &loaded.overlay;
         let reason = overlay.reason.as_ref().map_or("", |reason| reason.value.trim());
-        let (subject, body) = reason.split_once('\n').unwrap_or((reason, ""));
+        let (subject, body) = split(reason);
         let subject = if subject.trim().is_empty() { overlay.name.as_str() } else { subject.trim() };
         let mut trailers = vec![("Overlay", overlay.name.value.to_string())];
         let others = [
@@ -75,6 +75,19 @@ impl Message {
     }
 }
 
+/// How long a first line may be before a sentence ends it, as git and mails show it.
+const SUBJECT: usize = 72;
+
+/// The first line, or the first sentence if there are more of them in a long line; and the rest.
+fn split(reason: &str) -> (&str, &str) {
+    let (line, _) = reason.split_once('\n').unwrap_or((reason, ""));
+    let end = match line.find(". ") {
+        Some(sentence) if line.chars().count() > SUBJECT => sentence + 1,
+        _ => line.len(),
+    };
+    reason.split_at(end)
+}
+
 fn one_line(text: &str) -> String {
     text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -100,6 +113,16 @@ fn parse_author(text: &str) -> Option<Author> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_line_ends_with_its_first_sentence() {
+        assert_eq!(split("Short. And more."), ("Short. And more.", ""));
+        assert_eq!(split("one\ntwo. three"), ("one", "\ntwo. three"));
+        let rest = format!(" {}.", "more ".repeat(20).trim());
+        assert_eq!(split(&format!("First.{rest}")), ("First.", rest.as_str()));
+        let endless = "word ".repeat(30);
+        assert_eq!(split(&endless), (endless.as_str(), ""));
+    }
 
     #[test]
     fn an_author_has_a_name_and_an_address() {
