@@ -4,6 +4,7 @@ mod accept;
 mod apply;
 mod base;
 mod bench;
+mod bisect;
 mod build;
 mod bump;
 mod cmake;
@@ -14,6 +15,7 @@ mod diff;
 mod edit;
 mod error;
 mod export;
+mod init;
 mod lock;
 mod locked;
 mod prove;
@@ -100,6 +102,7 @@ enum Command {
     Cmake(cmake::Args),
     Test(test::Args),
     Prove(prove::Args),
+    Bisect(bisect::Args),
     Bump(bump::Args),
     Accept(accept::Args),
     Edit(edit::Args),
@@ -108,6 +111,7 @@ enum Command {
     Rename(rename::Args),
     Split(split::Args),
     Export(export::Args),
+    Init(init::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -139,6 +143,7 @@ fn run() -> ExitCode {
         Command::Cmake(args) => cmake::run(args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
+        Command::Bisect(args) => bisect::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
         Command::Edit(args) => edit::run(&context, args, &mut ui),
@@ -147,13 +152,19 @@ fn run() -> ExitCode {
         Command::Rename(args) => rename::run(&context, args, &mut ui),
         Command::Split(args) => split::run(&context, args, &mut ui),
         Command::Export(args) => export::run(&context, args, &mut ui),
+        Command::Init(args) => init::run(&context, args, &mut ui),
     };
     ui.end_progress();
+    let for_bisect = matches!(&cli.command, Command::Test(args) if args.is_for_bisect());
     match result {
+        Ok(answer) if for_bisect => ExitCode::from(answer.exit_code_for_bisect()),
         Ok(answer) => ExitCode::from(answer.exit_code()),
         Err(failure) => {
             ui.failure(&failure);
-            ExitCode::from(failure.kind.exit_code())
+            match for_bisect {
+                true => ExitCode::from(failure.kind.exit_code_for_bisect()),
+                false => ExitCode::from(failure.kind.exit_code()),
+            }
         }
     }
 }
