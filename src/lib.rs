@@ -20,7 +20,8 @@
 //!    [`lock`] is what is kept of the answers for places without git; `io::locked` applies from it.
 //! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
 //! 7. [`verify`]: the checks.
-//! 8. [`bump`]: what a move of the pin makes of the overlays.
+//! 8. [`bump`]: what a move of the pin makes of the overlays. [`refresh`] and [`split`]: what a person's edits make of
+//!    them. [`export`]: what they are in other tools' formats.
 //! 9. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs. [`bisect`]: since when.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
@@ -55,6 +56,8 @@
 pub mod accept;
 #[cfg(feature = "proof")]
 pub mod bisect;
+#[cfg(feature = "cli")]
+pub mod blame;
 pub mod build_script;
 #[cfg(feature = "git")]
 pub mod bump;
@@ -68,6 +71,8 @@ pub mod diagnostic;
 pub mod escape;
 #[cfg(feature = "proof")]
 pub mod evidence;
+#[cfg(feature = "cli")]
+pub mod export;
 #[cfg(feature = "git")]
 pub mod gitmodules;
 pub mod id;
@@ -82,6 +87,10 @@ pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]
 pub mod provenance;
+#[cfg(feature = "cli")]
+pub mod refresh;
+#[cfg(feature = "cli")]
+pub mod split;
 pub mod tree;
 pub mod upstream;
 #[cfg(feature = "proof")]

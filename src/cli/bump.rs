@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::bump::{
-    FileEdit, OverlayPlan, OwnFile, PathPlan, Plan, Question, Resolved, add_commits, edits, markdown, plan,
+    OverlayPlan, OwnFile, PathPlan, Plan, Question, Resolved, add_commits, edits, markdown, plan,
 };
 use crate::escape::for_terminal;
 use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::io::bump_work::{Answer as Resolution, State, Work};
 use crate::io::merge_tool::{MergeTool, ToolError};
 use crate::io::own_edits::{self, Done};
-use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
+use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::merge::Style;
@@ -307,7 +307,7 @@ impl Bump<'_> {
         };
         let mut edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
             .map_err(describe_edits_error)?;
-        edits.extend(self.lock_edits(&edits, ui));
+        edits.extend(super::lock::follow(self.context, &edits, ui));
         let done = own_edits::write(&self.context.root, &edits)?;
         self.hide()?;
         if self.work.load()?.is_some() {
@@ -316,20 +316,6 @@ impl Bump<'_> {
         self.report(&plan, &state.called, as_markdown, Some(&done), ui);
         show::written(&done, ui);
         Ok(Answer::Yes)
-    }
-
-    /// The lock follows from the files that are about to be written, and changes with them. If it cannot be made, `verify`
-    /// says that it is stale.
-    fn lock_edits(&self, edits: &[FileEdit], ui: &mut Ui) -> Vec<FileEdit> {
-        let disk = Disk::new(&self.context.root);
-        match super::lock::renewed(self.context, &Edited::new(&disk, edits), ui) {
-            Ok(edits) => edits,
-            Err(failure) => {
-                ui.warn(format_args!("the lock will be stale, and cannot be made anew: {}", failure.message));
-                ui.note("make it: overlaid lock");
-                Vec::new()
-            }
-        }
     }
 
     /// Hands conflicts to the merge tool, each once. Whether one may be resolved now.

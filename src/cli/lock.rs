@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::bump::FileEdit;
 use crate::io::lock_files::{self, Difference, LockFiles};
 use crate::io::locked::{load, load_text, lock_file, vendored_folder};
-use crate::io::own_files::OwnFiles;
+use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::store::Store;
 use crate::io::workspace::{LoadError, Workspace};
 use crate::lock::{self, Built, LockError, PinFacts};
@@ -126,13 +126,27 @@ pub(super) fn make(
 ///
 /// # Errors
 /// If it cannot be made, or files cannot be read.
-pub(super) fn renewed(context: &Context, own: &dyn OwnFiles, ui: &mut Ui) -> Result<Vec<FileEdit>, Failure> {
+fn renewed(context: &Context, own: &dyn OwnFiles, ui: &mut Ui) -> Result<Vec<FileEdit>, Failure> {
     let workspace = without_problems(context.workspace_from(own)?)?;
     if load_text(&workspace.root, &workspace.manifest.file)?.is_none() {
         return Ok(Vec::new());
     }
     let built = make(context, &workspace, vendors(&workspace)?, ui)?;
     Ok(LockFiles::new(&workspace.root, &workspace.manifest.file, &built).edits()?)
+}
+
+/// The lock follows from the files that are about to be written, and changes with them. If it cannot be made, `verify`
+/// says that it is stale.
+pub(super) fn follow(context: &Context, edits: &[FileEdit], ui: &mut Ui) -> Vec<FileEdit> {
+    let disk = Disk::new(&context.root);
+    match renewed(context, &Edited::new(&disk, edits), ui) {
+        Ok(edits) => edits,
+        Err(failure) => {
+            ui.warn(format_args!("the lock will be stale, and cannot be made anew: {}", failure.message));
+            ui.note("make it: overlaid lock");
+            Vec::new()
+        }
+    }
 }
 
 fn make_from(workspace: &Workspace, store: &Store, vendor: bool) -> Result<Built, Failure> {

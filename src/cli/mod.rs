@@ -12,13 +12,18 @@ mod command_line;
 mod compiled;
 mod context;
 mod diff;
+mod edit;
 mod error;
+mod export;
 mod init;
 mod lock;
 mod locked;
 mod prove;
+mod refresh;
 mod refusal;
+mod rename;
 mod restore;
+mod split;
 mod status;
 mod table;
 mod test;
@@ -26,6 +31,7 @@ mod ui;
 mod unchanged;
 mod verify;
 mod wanted;
+mod which;
 mod wrap;
 
 use std::path::PathBuf;
@@ -99,6 +105,12 @@ enum Command {
     Bisect(bisect::Args),
     Bump(bump::Args),
     Accept(accept::Args),
+    Edit(edit::Args),
+    Refresh(refresh::Args),
+    Which(which::Args),
+    Rename(rename::Args),
+    Split(split::Args),
+    Export(export::Args),
     Init(init::Args),
 }
 
@@ -134,6 +146,12 @@ fn run() -> ExitCode {
         Command::Bisect(args) => bisect::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
+        Command::Edit(args) => edit::run(&context, args, &mut ui),
+        Command::Refresh(args) => refresh::run(&context, args, &mut ui),
+        Command::Which(args) => which::run(&context, args, &mut ui),
+        Command::Rename(args) => rename::run(&context, args, &mut ui),
+        Command::Split(args) => split::run(&context, args, &mut ui),
+        Command::Export(args) => export::run(&context, args, &mut ui),
         Command::Init(args) => init::run(&context, args, &mut ui),
     };
     ui.end_progress();

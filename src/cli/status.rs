@@ -156,6 +156,24 @@ fn inspect_kept(
     reports
 }
 
+/// What was found out before of these overlays, as they are; `None` for one that was not looked at since it changed. Looks
+/// at nothing itself.
+pub(super) fn kept_reports(
+    workspace: &Workspace,
+    loaded: &[&Loaded],
+    store: &Store,
+) -> Vec<Option<OverlayReport>> {
+    let pin = workspace.manifest.upstream.pin.value;
+    let tip = tip(workspace, store);
+    let environment = Environment::of_process();
+    let look = Look { deep: false, neighbours: true };
+    let mut kept = match std::path::absolute(workspace.root.join(&workspace.manifest.file)) {
+        Ok(file) => Reports::load(&file, pin, tip, look, &environment),
+        Err(_) => Reports::none(),
+    };
+    loaded.iter().map(|loaded| kept.get(loaded, &workspace.overlays)).collect()
+}
+
 /// The newest commit that is known of the pin's branch.
 fn tip(workspace: &Workspace, store: &Store) -> Option<CommitId> {
     let branch = workspace.manifest.upstream.branch.as_ref()?;
@@ -366,7 +384,7 @@ fn describe_verdict(
     }
 }
 
-fn describe_age(seconds: i64) -> String {
+pub(super) fn describe_age(seconds: i64) -> String {
     match seconds.max(0) {
         0..60 => "just now".to_owned(),
         60..3_600 => format!("{} min ago", seconds / 60),

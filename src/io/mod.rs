@@ -13,6 +13,8 @@ pub mod cmake;
 pub mod cuda;
 #[cfg(feature = "proof")]
 pub mod device;
+#[cfg(feature = "cli")]
+pub mod export;
 #[cfg(feature = "proof")]
 pub mod hashes;
 #[cfg(feature = "proof")]
@@ -45,6 +47,8 @@ pub mod reports;
 pub mod sanitizers;
 #[cfg(feature = "cli")]
 pub mod scaffold;
+#[cfg(feature = "cli")]
+pub mod scratch;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]

@@ -45,6 +45,20 @@ pub fn load(file: &Path) -> Verdicts {
     verdicts.filter(|verdicts| verdicts.schema == SCHEMA).unwrap_or_default()
 }
 
+/// The text of the file with another name of an overlay; `None` if it has no verdict of it, or is none of ours.
+#[must_use]
+pub fn renamed(text: &[u8], old: &str, new: &str) -> Option<Vec<u8>> {
+    let mut verdicts: Verdicts = serde_json::from_slice(text).ok()?;
+    if verdicts.schema != SCHEMA {
+        return None;
+    }
+    let of_overlay = verdicts.verdicts.remove(old)?;
+    verdicts.verdicts.insert(new.to_owned(), of_overlay);
+    let mut text = serde_json::to_vec_pretty(&verdicts).ok()?;
+    text.push(b'\n');
+    Some(text)
+}
+
 impl Verdicts {
     /// The last verdict of an overlay under a profile; without one, the latest under any.
     #[must_use]

@@ -6,6 +6,8 @@
 
 mod ancestry;
 mod cache;
+#[cfg(feature = "cli")]
+mod copy;
 mod environment;
 mod error;
 mod first_parents;

@@ -236,6 +236,23 @@ fn with_blank_lines(layout: &Layout<'_>, region: Range<usize>) -> Range<usize> {
 /// # Errors
 /// If there is an overlay of this name, or the overlays are written as one list.
 pub fn add_overlay(text: &str, name: &Name, keys: &[(&str, Value)]) -> Result<String, EditError> {
+    add_at(text, None, name, keys)
+}
+
+/// As [`add_overlay`], directly after the overlay `after`: patches go on in the order of the manifest.
+///
+/// # Errors
+/// As there, and if there is no such overlay.
+pub fn add_overlay_after(
+    text: &str,
+    after: &str,
+    name: &Name,
+    keys: &[(&str, Value)],
+) -> Result<String, EditError> {
+    add_at(text, Some(after), name, keys)
+}
+
+fn add_at(text: &str, after: Option<&str>, name: &Name, keys: &[(&str, Value)]) -> Result<String, EditError> {
     let layout = Layout::of(text)?;
     if layout.has_inline_overlays() {
         return Err(EditError::Form("`overlay`".to_owned()));
@@ -244,7 +261,11 @@ pub fn add_overlay(text: &str, name: &Name, keys: &[(&str, Value)]) -> Result<St
         return Err(EditError::Exists(name.as_str().to_owned()));
     }
     let line_break = layout.line_break();
-    let at = match layout.overlays().last() {
+    let anchor = match after {
+        Some(after) => Some(layout.overlay(after)?),
+        None => layout.overlays().last().copied(),
+    };
+    let at = match anchor {
         Some(last) => last.regions().iter().map(|region| region.end).max().unwrap_or(text.len()),
         None => text.len(),
     };
@@ -266,6 +287,30 @@ pub fn add_overlay(text: &str, name: &Name, keys: &[(&str, Value)]) -> Result<St
         block.push_str(line_break);
     }
     splice(text, &[(at..at, block)])
+}
+
+/// The manifest with another name of an overlay, there and wherever an overlay needs it.
+///
+/// # Errors
+/// If there is no such overlay, or one with the new name.
+pub fn rename_overlay(text: &str, old: &str, new: &Name) -> Result<String, EditError> {
+    let layout = Layout::of(text)?;
+    if layout.overlay(new.as_str()).is_ok() {
+        return Err(EditError::Exists(new.as_str().to_owned()));
+    }
+    let mut cuts = Vec::new();
+    for block in layout.overlays() {
+        let name = block.value("name").filter(|_| block.name() == Some(old));
+        let needs = block.value("needs").and_then(|needs| needs.get_ref().as_array());
+        let needs = needs.into_iter().flatten().filter(|need| need.get_ref().as_str() == Some(old));
+        for value in name.into_iter().chain(needs) {
+            let quote = if text[value.span()].starts_with('\'') { '\'' } else { '"' };
+            cuts.push((value.span(), format!("{quote}{new}{quote}")));
+        }
+    }
+    layout.overlay(old)?;
+    cuts.sort_by_key(|(span, _)| span.start);
+    splice(text, &cuts)
 }
 
 /// Whether a value stands in one piece after its key.

@@ -95,6 +95,12 @@ impl Hunk {
         self.lines().filter(|line| line.kind != LineKind::Removed).map(|line| line.bytes)
     }
 
+    /// How many lines of the patch follow its header.
+    #[must_use]
+    pub fn text_lines(&self) -> usize {
+        self.text[self.body.clone()].iter().filter(|byte| **byte == b'\n').count()
+    }
+
     /// Whether the hunk adds lines.
     #[must_use]
     pub fn adds(&self) -> bool {
