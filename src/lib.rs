@@ -21,7 +21,8 @@
 //! 6. [`plan`]: from the tree that is wanted and the one that is there to steps. `io::tree` takes them.
 //! 7. [`verify`]: the checks.
 //! 8. [`bump`]: what a move of the pin makes of the overlays.
-//! 9. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
+//! 9. [`mod@import`] and [`pins`]: from what people have to manifests and overlays.
+//! 10. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
 //! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
@@ -69,6 +70,8 @@ pub mod evidence;
 #[cfg(feature = "git")]
 pub mod gitmodules;
 pub mod id;
+#[cfg(feature = "cli")]
+pub mod import;
 pub mod io;
 #[cfg(feature = "proof")]
 pub mod kernel_test;
@@ -77,6 +80,8 @@ pub mod lock;
 pub mod manifest;
 pub mod merge;
 pub mod overlay;
+#[cfg(feature = "cli")]
+pub mod pins;
 pub mod plan;
 #[cfg(feature = "git")]
 pub mod provenance;

@@ -18,6 +18,8 @@ mod cmake_module;
 mod compiled_in;
 mod diff;
 mod diff_command;
+mod import;
+mod init;
 mod lex;
 mod lock;
 mod manifest;

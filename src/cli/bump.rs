@@ -309,7 +309,7 @@ impl Bump<'_> {
 }
 
 /// The lock follows from the files that were written. If it cannot be made, `verify` says that it is stale.
-fn renew_lock(context: &Context, ui: &mut Ui) {
+pub(super) fn renew_lock(context: &Context, ui: &mut Ui) {
     match super::lock::renew(context, ui) {
         Ok(true) => ui.note("wrote the lock anew"),
         Ok(false) => {}

@@ -12,6 +12,8 @@ mod compiled;
 mod context;
 mod diff;
 mod error;
+mod import;
+mod init;
 mod lock;
 mod locked;
 mod prove;
@@ -96,6 +98,8 @@ enum Command {
     Prove(prove::Args),
     Bump(bump::Args),
     Accept(accept::Args),
+    Init(init::Args),
+    Import(import::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -129,6 +133,8 @@ fn run() -> ExitCode {
         Command::Prove(args) => prove::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
+        Command::Init(args) => init::run(&context, args, &mut ui),
+        Command::Import(args) => import::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

@@ -9,6 +9,8 @@ pub mod bump_work;
 pub mod cmake;
 #[cfg(feature = "proof")]
 pub mod hashes;
+#[cfg(feature = "cli")]
+pub mod import_source;
 #[cfg(feature = "proof")]
 pub mod lab;
 #[cfg(feature = "proof")]
@@ -31,6 +33,10 @@ pub mod process;
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;
+#[cfg(feature = "cli")]
+pub mod repository_files;
+#[cfg(feature = "cli")]
+pub mod staged_files;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]
