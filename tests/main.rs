@@ -16,6 +16,7 @@ mod build_script;
 mod bump;
 mod cmake_module;
 mod compiled_in;
+mod cookbook;
 mod diff;
 mod diff_command;
 mod import;

@@ -57,7 +57,7 @@ fn name(project: &Project) -> String {
 fn a_file_that_was_made_from_an_older_version_gets_that_as_its_base() {
     let (upstream, commits) = upstream();
     let project = Project::on(&upstream, &commits[1], "");
-    project.write("ours/up/cuda/norm.cu", OLD.replace("height = 1", "height = 3"));
+    project.write("ours/up/cuda/norm.cu", OLD.replace("return area() * depth", "return depth * area()"));
     let run = project.run(&["import", "ours"]).expect(0);
     assert!(run.stdout.contains("stale-clean"), "{}", run.stdout);
     assert!(project.read("manifests/up.toml").contains(&format!("base = \"{}\"", commits[0])));
