@@ -22,7 +22,7 @@
 //! 7. [`verify`]: the checks.
 //! 8. [`bump`]: what a move of the pin makes of the overlays.
 //! 9. [`mod@import`] and [`pins`]: from what people have to manifests and overlays.
-//! 10. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
+//! 10. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs. [`bisect`]: since when.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
 //! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
@@ -54,6 +54,8 @@
 
 #[cfg(feature = "git")]
 pub mod accept;
+#[cfg(feature = "proof")]
+pub mod bisect;
 pub mod build_script;
 #[cfg(feature = "git")]
 pub mod bump;

@@ -1,5 +1,6 @@
 //! `overlaid init`
 
+mod test;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +26,14 @@ use super::{Answer, Context, Failure, Tone, Ui};
 /// conandata.yml and vcpkg files. Every other place with the same commit goes into the manifest as `also-pinned`. A tag is
 /// looked up; what a branch stands for now becomes the pin. Shows what it found, and asks nothing.
 ///
+/// --test NAME starts a kernel test instead: tests/kernels/NAME.cpp with the header kernel_test.h beside it and an entry in the
+/// CMakeLists.txt there, or with --python tests/kernels/NAME.py and the module kernel_test.py. It prints the table to
+/// add to the manifest. A file that is there is not written over.
+///
 /// A manifest that is there is left alone. Upstreams that are pinned at several commits get none: a person must say which
 /// one holds.
 ///
-/// Exit codes: 0 done. 2 there is nothing to write a manifest from. 3 a person must decide about an upstream. 4 a tag or
+/// Exit codes: 0 done. 2 there is nothing to write a manifest from, or the test is there already. 3 a person must decide about an upstream. 4 a tag or
 /// branch could not be looked up.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -47,6 +52,12 @@ pub struct Args {
     /// Say what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Start a kernel test of this name
+    #[arg(long, value_name = "NAME", value_parser = super::parse_name, conflicts_with_all = ["only", "url", "dry_run"])]
+    test: Option<Name>,
+    /// In Python
+    #[arg(long, requires = "test")]
+    python: bool,
 }
 
 /// What becomes of an upstream.
@@ -91,6 +102,9 @@ impl Outcome {
 /// # Errors
 /// If files cannot be read, or nothing is found.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if let Some(name) = &args.test {
+        return test::run(context, name, args.python, ui);
+    }
     let root = &context.root;
     let texts = texts(root)?;
     let mut found = match (&args.url, &args.pin) {

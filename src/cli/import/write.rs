@@ -57,6 +57,13 @@ pub(super) fn write(target: &Target<'_>, staged: &Staged, ui: &mut Ui) -> Result
             });
         }
     }
+    // The lock follows from the files as they will be. If it cannot be made, `verify` says that it is stale.
+    match super::super::lock::renewed(target.context, staged, ui) {
+        Ok(lock) => edits.extend(lock),
+        Err(failure) => {
+            ui.warn(format_args!("the lock cannot be made anew: {}; later: overlaid lock", failure.message))
+        }
+    }
     let done = own_edits::write(&target.context.root, &edits)?;
     ui.note(format_args!(
         "wrote {} files: {} and {}",
@@ -64,7 +71,6 @@ pub(super) fn write(target: &Target<'_>, staged: &Staged, ui: &mut Ui) -> Result
         manifest.file.display(),
         manifest.overlay_folder().display()
     ));
-    super::super::bump::renew_lock(target.context, ui);
     ui.note("next: overlaid verify");
     Ok(())
 }
