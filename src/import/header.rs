@@ -49,7 +49,7 @@ pub fn read(preamble: &[u8]) -> Meta {
     };
     let subject = first("subject").map(|value| mail::decoded(&joined(value)));
     let reason = subject
-        .or_else(|| first("description").map(|value| mail::decoded(value)))
+        .or_else(|| first("description").map(mail::decoded))
         .and_then(|value| summary(&value))
         .or_else(|| prose.iter().find_map(|line| summary(line)));
     let author = first("author").or_else(|| first("from")).map(|value| mail::decoded(&joined(value)));
@@ -67,7 +67,7 @@ pub fn read(preamble: &[u8]) -> Meta {
     let commit = evidence.into_iter().flatten().find_map(|value| status::commit(value));
 
     // The upstream's own bug; those of a distribution are not the upstream's.
-    let issue = first("bug").or_else(|| first("bug-upstream")).map(|value| joined(value));
+    let issue = first("bug").or_else(|| first("bug-upstream")).map(joined);
     let sent = forwarded.clone().or_else(|| yocto.as_deref().and_then(status::link).map(str::to_owned));
     let pull_request = sent.as_deref().and_then(status::link).filter(|link| is_pull_request(link));
     let issue_taken = issue.clone();

@@ -100,12 +100,11 @@ pub fn calls(source: &[u8]) -> Result<Vec<Call>, Unlexable> {
             }
             ")" => {
                 depth = depth.saturating_sub(1);
-                if let (0, Some(call)) = (depth, calls.last()) {
-                    if let ("set", [(_, name), (_, value), ..]) =
+                if let (0, Some(call)) = (depth, calls.last())
+                    && let ("set", [(_, name), (_, value), ..]) =
                         (call.name.as_str(), call.arguments.as_slice())
-                    {
-                        variables.insert(name.clone(), value.clone());
-                    }
+                {
+                    variables.insert(name.clone(), value.clone());
                 }
             }
             _ if depth == 0 => name = Some((spelled.to_ascii_lowercase(), line)),
