@@ -33,8 +33,8 @@ use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 /// find out.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// [FORMAT] PATH: what it is, if its names do not tell, and where it is
-    #[arg(value_name = "PATH", num_args = 0..=2)]
+    /// Where it is; before it a word for what it is, if its names do not tell
+    #[arg(value_names = ["FORMAT", "PATH"], num_args = 0..=2)]
     what: Vec<String>,
     /// The commits A..B of the git repository at PATH
     #[arg(long, value_name = "A..B")]

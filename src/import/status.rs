@@ -1,7 +1,7 @@
 //! How the upstream stands to a change, from the words of others.
 //!
 //! Debian's DEP-3 fields and Yocto's `Upstream-Status`. A word counts only with evidence: a link, a commit, a version, a
-//! reason. Without, the status is [`UpstreamStatus::Unknown`]; that nobody has sent it needs none.
+//! reason. Without, the status is [`Status::Unknown`]; that nobody has sent it needs none.
 
 use crate::id::CommitId;
 use crate::manifest::UpstreamStatus as Status;
