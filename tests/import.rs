@@ -159,3 +159,13 @@ fn binary_files_and_modes_come_over_from_commits() {
         std::os::unix::fs::PermissionsExt::mode(&tree.join("src/b.c").metadata().unwrap().permissions());
     assert_eq!(mode & 0o111, 0o111);
 }
+
+#[test]
+fn a_lock_follows_what_is_imported() {
+    let (upstream, pin, clone) = series();
+    let project = Project::on(&upstream, &pin, "");
+    project.run(&["lock"]).expect(0);
+    let range = format!("{pin}..ours");
+    project.run(&["import", clone.path().to_str().unwrap(), "--range", &range]).expect(0);
+    project.run(&["verify", "--locked"]).expect(0);
+}
