@@ -282,10 +282,12 @@ fn notes(upstream: &Upstream, outcome: &Outcome) -> Vec<String> {
             if upstream.revisions().iter().any(|revision| CommitId::parse(revision).is_err()) {
                 let moves = if *is_branch { ", a branch that moves" } else { "" };
                 let revisions: Vec<&str> = upstream.revisions().into_iter().collect();
-                notes.push(format!(
-                    "{}{moves} is commit {commit}; `also-pinned` cannot watch a place that names it so: write the commit there",
-                    revisions.join(", ")
-                ));
+                let is_in_a_file = upstream.pins.iter().any(|placed| placed.pin.line > 0);
+                let advice = match is_in_a_file {
+                    true => "; `also-pinned` cannot watch a place that names it so: write the commit there",
+                    false => "",
+                };
+                notes.push(format!("{}{moves} is commit {commit}{advice}", revisions.join(", ")));
             }
             notes.extend(places.iter().map(|(file, place)| match &place.regex {
                 Some(_) => format!("also pinned in {}:{}", file.display(), place.line),
