@@ -22,7 +22,8 @@
 //! 7. [`verify`]: the checks.
 //! 8. [`bump`]: what a move of the pin makes of the overlays. [`refresh`] and [`split`]: what a person's edits make of
 //!    them. [`export`]: what they are in other tools' formats.
-//! 9. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs. [`bisect`]: since when.
+//! 9. [`mod@import`] and [`pins`]: from what people have to manifests and overlays.
+//! 10. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs. [`bisect`]: since when.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
 //! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
@@ -76,6 +77,8 @@ pub mod export;
 #[cfg(feature = "git")]
 pub mod gitmodules;
 pub mod id;
+#[cfg(feature = "cli")]
+pub mod import;
 pub mod io;
 #[cfg(feature = "proof")]
 pub mod kernel_test;
@@ -84,6 +87,8 @@ pub mod lock;
 pub mod manifest;
 pub mod merge;
 pub mod overlay;
+#[cfg(feature = "cli")]
+pub mod pins;
 pub mod plan;
 #[cfg(feature = "git")]
 pub mod provenance;

@@ -114,6 +114,9 @@ fn every_key_is_read() {
     assert_eq!(values(&rms.devices), ["sm_90"]);
     assert_eq!(rms.issue.as_ref().unwrap().value, "https://example.org/issues/1");
     assert_eq!(rms.pull_request.as_ref().unwrap().value, "https://example.org/pull/2");
+    assert_eq!(rms.author.as_ref().unwrap().value, "Ada <ada@example.org>");
+    assert_eq!(rms.forwarded.as_ref().unwrap().value, "https://example.org/pull/2");
+    assert_eq!(rms.upstream_status.as_ref().unwrap().value.as_str(), "submitted");
     assert_eq!(rms.report.as_ref().unwrap().value, PathBuf::from("docs/upstream/rms-norm.md"));
     assert_eq!(rms.drop_when.as_ref().unwrap().value, DropWhen::PinContains(commit));
 

@@ -93,7 +93,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 }
 
 /// Where to start: the pin, the tip of its branch, and all else that was asked for.
-fn heads(workspace: &Workspace, store: &Store, all: bool) -> Result<Vec<CommitId>, Failure> {
+pub(super) fn heads(workspace: &Workspace, store: &Store, all: bool) -> Result<Vec<CommitId>, Failure> {
     let upstream = &workspace.manifest.upstream;
     let mut heads = vec![upstream.pin.value];
     let branch =
@@ -109,7 +109,7 @@ fn heads(workspace: &Workspace, store: &Store, all: bool) -> Result<Vec<CommitId
 
 /// What was found out, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Judgement {
+pub(super) enum Judgement {
     /// The overlay had no base, and this one is certain.
     Found,
     /// The base in the manifest is as near as any.
@@ -139,7 +139,7 @@ impl Judgement {
     }
 }
 
-fn judge(loaded: &Loaded, inferred: &Inferred, store: &Store) -> Result<Judgement, Failure> {
+pub(super) fn judge(loaded: &Loaded, inferred: &Inferred, store: &Store) -> Result<Judgement, Failure> {
     let Some(base) = &inferred.base else { return Ok(Judgement::Doubtful) };
     if let Some(recorded) = &loaded.overlay.base {
         for path in &inferred.paths {

@@ -15,6 +15,7 @@ mod diff;
 mod edit;
 mod error;
 mod export;
+mod import;
 mod init;
 mod lock;
 mod locked;
@@ -112,6 +113,7 @@ enum Command {
     Split(split::Args),
     Export(export::Args),
     Init(init::Args),
+    Import(import::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -153,6 +155,7 @@ fn run() -> ExitCode {
         Command::Split(args) => split::run(&context, args, &mut ui),
         Command::Export(args) => export::run(&context, args, &mut ui),
         Command::Init(args) => init::run(&context, args, &mut ui),
+        Command::Import(args) => import::run(&context, args, &mut ui),
     };
     ui.end_progress();
     let for_bisect = matches!(&cli.command, Command::Test(args) if args.is_for_bisect());

@@ -17,6 +17,8 @@ pub mod device;
 pub mod export;
 #[cfg(feature = "proof")]
 pub mod hashes;
+#[cfg(feature = "cli")]
+pub mod import_source;
 #[cfg(feature = "proof")]
 pub mod lab;
 #[cfg(feature = "proof")]
@@ -43,12 +45,16 @@ pub mod python;
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;
+#[cfg(feature = "cli")]
+pub mod repository_files;
 #[cfg(feature = "proof")]
 pub mod sanitizers;
 #[cfg(feature = "cli")]
 pub mod scaffold;
 #[cfg(feature = "cli")]
 pub mod scratch;
+#[cfg(feature = "cli")]
+pub mod staged_files;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]

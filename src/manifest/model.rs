@@ -146,12 +146,56 @@ pub struct Overlay {
     pub issue: Option<Located<String>>,
     /// The upstream's pull request.
     pub pull_request: Option<Located<String>>,
+    /// Who made it.
+    pub author: Option<Located<String>>,
+    /// Where it was sent to the upstream.
+    pub forwarded: Option<Located<String>>,
+    /// How the upstream stands to it, as somebody said with evidence.
+    pub upstream_status: Option<Located<UpstreamStatus>>,
     /// Our report, relative to the repository.
     pub report: Option<Located<PathBuf>>,
     /// When it can go.
     pub drop_when: Option<Located<DropWhen>>,
     /// That its state is meant.
     pub accepted: Option<Accepted>,
+}
+
+/// `upstream-status`: how the upstream stands to a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UpstreamStatus {
+    /// Nobody has said so, or only without evidence.
+    Unknown,
+    /// Nobody has sent it yet.
+    Pending,
+    /// It was sent: there is a link.
+    Submitted,
+    /// Upstream refused it: there is a link or a reason.
+    Denied,
+    /// It is not for the upstream.
+    Inappropriate,
+    /// It comes from the upstream: there is a commit or a link.
+    Backport,
+    /// Upstream took it: there is a commit, a version or a link.
+    Applied,
+}
+
+impl UpstreamStatus {
+    /// All of them, with their words.
+    pub const WORDS: [(&'static str, UpstreamStatus); 7] = [
+        ("unknown", UpstreamStatus::Unknown),
+        ("pending", UpstreamStatus::Pending),
+        ("submitted", UpstreamStatus::Submitted),
+        ("denied", UpstreamStatus::Denied),
+        ("inappropriate", UpstreamStatus::Inappropriate),
+        ("backport", UpstreamStatus::Backport),
+        ("applied", UpstreamStatus::Applied),
+    ];
+
+    /// The word of the manifest.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, status)| *status == self).map_or("unknown", |(word, _)| word)
+    }
 }
 
 /// `accepted`: a state that somebody looked at and wants.

@@ -11,7 +11,7 @@ use super::typed::{as_table, read_text, report_type};
 use super::value::{
     COMMIT, CONDITION, Kind as TextKind, NAME, PATCH, PATH, TEXT, UPSTREAM_GLOB, UPSTREAM_PATH, WORD, choice,
 };
-use super::{Accepted, DropWhen, Kind, Located, Overlay, Witness};
+use super::{Accepted, DropWhen, Kind, Located, Overlay, UpstreamStatus, Witness};
 use crate::diagnostic::Diagnostic;
 use crate::id::Name;
 use crate::lex::Delta;
@@ -34,6 +34,13 @@ const CLAIM: TextKind<Delta> = TextKind {
             ],
         )
     },
+};
+
+const UPSTREAM_STATUS: TextKind<UpstreamStatus> = TextKind {
+    expected: "a status",
+    plural: "statuses",
+    example: "\"submitted\"",
+    parse: |text| choice(text, &UpstreamStatus::WORDS),
 };
 
 /// An overlay, and whether it says that it is active.
@@ -84,6 +91,9 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Draf
     let devices = table.set("devices", &WORD, problems);
     let issue = table.one("issue", &TEXT, problems);
     let pull_request = table.one("pull-request", &TEXT, problems);
+    let author = table.one("author", &TEXT, problems);
+    let forwarded = table.one("forwarded", &TEXT, problems);
+    let upstream_status = table.one("upstream-status", &UPSTREAM_STATUS, problems);
     let report = table.one("report", &PATH, problems);
     let drop_when = drop_when(&mut table, problems);
     let accepted = accepted(&mut table, problems);
@@ -118,6 +128,9 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Draf
         devices,
         issue,
         pull_request,
+        author,
+        forwarded,
+        upstream_status,
         report,
         drop_when,
         accepted,

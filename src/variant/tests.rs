@@ -35,6 +35,9 @@ fn overlay(text: &str, needs: &[&str]) -> Overlay {
         issue: None,
         pull_request: None,
         report: None,
+        author: None,
+        forwarded: None,
+        upstream_status: None,
         drop_when: None,
         accepted: None,
     }

@@ -1,7 +1,7 @@
 //! The store of an upstream: where its objects are, and what they say.
 //!
 //! [`open()`] finds or fetches the objects; [`Store`] answers from them. Objects are read in this process. The git
-//! program is run for one thing only, to fetch, into a cache that is ours. A repository that somebody else made is
+//! program is run to ask and to fetch only, into a cache that is ours. A repository that somebody else made is
 //! read where it is and never written to. Nothing that an upstream contains is run: no hooks, no filters.
 
 mod ancestry;
@@ -19,6 +19,7 @@ mod names;
 mod objects;
 mod open;
 mod places;
+mod remote_refs;
 mod submodules;
 mod walk;
 
@@ -34,6 +35,7 @@ pub use git::Progress;
 pub use names::ResolveError;
 use objects::{Found, Objects, Oid, Reader, parse_commit, parse_tree, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
+pub use remote_refs::{Standing, resolve_revision};
 use submodules::Module;
 pub use submodules::{SubmoduleError, SubmoduleSpec, add_submodules, submodule_variable};
 

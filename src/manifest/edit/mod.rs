@@ -22,7 +22,7 @@ use crate::id::{CommitId, Name};
 use layout::{Block, Layout};
 
 /// The order in which the keys of an overlay are written.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 23] = [
     "name",
     "reason",
     "base",
@@ -40,6 +40,9 @@ const ORDER: [&str; 20] = [
     "devices",
     "issue",
     "pull-request",
+    "author",
+    "forwarded",
+    "upstream-status",
     "report",
     "drop-when",
     "accepted",

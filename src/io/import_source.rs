@@ -1,0 +1,350 @@
+//! Reading what is imported: lists with their patches, mails, folders of whole files, commits, checkouts.
+//!
+//! Decides which format a place has, by names that only one format uses. Runs nothing: commits are read by libgit2,
+//! which starts no programs.
+
+use std::path::{Path, PathBuf};
+
+use bstr::ByteSlice;
+use git2::{Diff, DiffFormat, DiffOptions, Email, EmailCreateOptions, Oid, Repository, Sort};
+
+use crate::import::{Format, Listed, Meta, Problem, bazel, cmake_patches, electron, mail, quilt, west};
+use crate::tree::Content;
+
+use super::own_files::{Disk, OwnFiles};
+use super::workspace::LoadError;
+
+/// A patch as it was found.
+#[derive(Debug, Clone)]
+pub struct Raw {
+    /// Where, for a person: `series line 3`.
+    pub from: String,
+    /// The name of its file; may have folders.
+    pub file: PathBuf,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How many folders are taken from the front of its names.
+    pub strip: usize,
+    /// What the list says about it.
+    pub meta: Meta,
+}
+
+/// What was found at a place.
+#[derive(Debug)]
+pub enum Source {
+    /// Patches, in their order.
+    Patches(Vec<Raw>),
+    /// Whole files by their path in the folder.
+    Files(Vec<(PathBuf, Content)>),
+}
+
+/// Why a place cannot be read.
+#[derive(Debug)]
+pub enum SourceError {
+    /// A file or folder cannot be read.
+    Load(LoadError),
+    /// What it says cannot be taken over.
+    Problems {
+        /// The list.
+        file: PathBuf,
+        /// What is wrong.
+        problems: Vec<Problem>,
+    },
+    /// It is not clear what it is, or git cannot read it.
+    Unclear {
+        /// A fragment.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+impl From<LoadError> for SourceError {
+    fn from(error: LoadError) -> Self {
+        SourceError::Load(error)
+    }
+}
+
+fn unclear(message: impl Into<String>, hint: impl Into<String>) -> SourceError {
+    SourceError::Unclear { message: message.into(), hint: hint.into() }
+}
+
+fn of_git(what: String) -> impl FnOnce(git2::Error) -> SourceError {
+    move |error| unclear(format!("{what}: {}", error.message()), "is this the repository that is meant?")
+}
+
+/// Where a format's list can be, below a folder.
+const LISTS: [(Format, &str); 5] = [
+    (Format::Quilt, "series"),
+    (Format::Quilt, "patches/series"),
+    (Format::Quilt, "debian/patches/series"),
+    (Format::Electron, ".patches"),
+    (Format::West, "patches.yml"),
+];
+
+/// The format of a place, and its list or folder.
+///
+/// # Errors
+/// If nothing is there, or it could be several things.
+pub fn detect(path: &Path, format: Option<Format>) -> Result<(Format, PathBuf), SourceError> {
+    if !path.exists() {
+        return Err(unclear(
+            format!("there is no `{}`", path.display()),
+            "name a file or a folder that is there",
+        ));
+    }
+    if path.is_dir() {
+        let lists = LISTS.iter().filter(|(list, _)| format.is_none_or(|format| format == *list));
+        let mut found = lists.map(|(list, name)| (*list, path.join(name))).filter(|(_, list)| list.is_file());
+        if let Some(first) = found.next() {
+            return Ok(first);
+        }
+        if let Some(format) = format {
+            return Ok((format, path.to_owned()));
+        }
+        let files = Disk::new(path).list(Path::new(""))?;
+        let patches = files.iter().filter(|file| is_patch_name(file)).count();
+        return match (patches, files.len()) {
+            (_, 0) => {
+                Err(unclear(format!("`{}` is empty", path.display()), "name a folder that has something"))
+            }
+            (0, _) => Ok((Format::Tree, path.to_owned())),
+            (patches, all) if patches == all => Ok((Format::Mail, path.to_owned())),
+            (patches, all) => Err(unclear(
+                format!("`{}` has {patches} patches and {} other files", path.display(), all - patches),
+                "say what it is: overlaid import mail PATH, or overlaid import tree PATH",
+            )),
+        };
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let found = format.or(match name.as_str() {
+        "series" => Some(Format::Quilt),
+        ".patches" => Some(Format::Electron),
+        "patches.yml" | "patches.yaml" => Some(Format::West),
+        "CMakeLists.txt" => Some(Format::Cpm),
+        "WORKSPACE" | "WORKSPACE.bazel" | "MODULE.bazel" | "BUILD" | "BUILD.bazel" => Some(Format::Bazel),
+        _ if name.ends_with(".cmake") => Some(Format::Cpm),
+        _ if name.ends_with(".bzl") || name.ends_with(".MODULE.bazel") => Some(Format::Bazel),
+        _ if is_patch_name(path) => Some(Format::Mail),
+        _ => None,
+    });
+    match found {
+        Some(format) => Ok((format, path.to_owned())),
+        None => Err(unclear(
+            format!("I cannot tell what `{}` is", path.display()),
+            "say it: overlaid import FORMAT PATH (tree, quilt, mail, west, electron, bazel, cpm)",
+        )),
+    }
+}
+
+fn is_patch_name(path: &Path) -> bool {
+    let endings = ["patch", "diff", "mbox", "eml"];
+    path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known))
+}
+
+/// Reads a place.
+///
+/// # Errors
+/// If it, or a patch that it names, cannot be read or taken over.
+pub fn read(format: Format, place: &Path, module: Option<&str>) -> Result<Source, SourceError> {
+    if place.is_dir() {
+        let disk = Disk::new(place);
+        let files = disk.list(Path::new(""))?;
+        let files = files.into_iter().filter(|file| !file.starts_with(".git"));
+        return match format {
+            Format::Tree => {
+                let read = |file: PathBuf| Ok(disk.read(&file)?.map(|content| (file, content)));
+                let files: Result<Vec<_>, LoadError> = files.map(read).collect();
+                Ok(Source::Files(files?.into_iter().flatten().collect()))
+            }
+            Format::Mail => {
+                let mut patches = Vec::new();
+                for file in files.filter(|file| is_patch_name(file)) {
+                    let Some(content) = disk.read(&file)? else { continue };
+                    patches.extend(mails(&file, &content.bytes)?);
+                }
+                Ok(Source::Patches(patches))
+            }
+            _ => Err(unclear(
+                format!("`{}` has no list as {} has it", place.display(), format.as_str()),
+                "name the list itself",
+            )),
+        };
+    }
+    let folder = place.parent().unwrap_or(Path::new(""));
+    let name = PathBuf::from(place.file_name().unwrap_or_default());
+    let disk = Disk::new(folder);
+    let bytes = disk.read(&name)?.map(|content| content.bytes).unwrap_or_default();
+    let text = || String::from_utf8_lossy(&bytes);
+    let problems = |problems| SourceError::Problems { file: place.to_owned(), problems };
+    let (listed, folder) = match format {
+        Format::Tree => return Err(unclear(format!("`{}` is no folder", place.display()), "name a folder")),
+        Format::Mail => return Ok(Source::Patches(mails(&name, &bytes)?)),
+        Format::Quilt => (quilt::parse(&text()), folder.to_owned()),
+        Format::Electron => (electron::parse(&text()), folder.to_owned()),
+        Format::Cpm => (cmake_patches::parse(&text(), module), folder.to_owned()),
+        Format::West => {
+            // The patches lie in the folder `patches` beside the list, as west has it, or beside the list.
+            let patches = folder.join("patches");
+            let root = if patches.is_dir() { patches } else { folder.to_owned() };
+            (west::parse(&text(), module), root)
+        }
+        Format::Bazel => (bazel::parse(&text(), module), workspace_of(folder)),
+    };
+    let listed = listed.map_err(problems)?;
+    let disk = Disk::new(&folder);
+    let (mut patches, mut wrong) = (Vec::new(), Vec::new());
+    for Listed { line, file, strip, meta } in listed {
+        match disk.read(&file)? {
+            Some(content) => patches.push(Raw {
+                from: format!("{} line {line}", name.display()),
+                file,
+                bytes: content.bytes.to_vec(),
+                strip,
+                meta,
+            }),
+            None => {
+                let message = format!("`{}` is not there", folder.join(&file).display());
+                wrong.push(Problem::new(line, message, "put the patch there, or take the line out"));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(Source::Patches(patches)) } else { Err(problems(wrong)) }
+}
+
+/// The mails of a file.
+fn mails(file: &Path, bytes: &[u8]) -> Result<Vec<Raw>, SourceError> {
+    let mails = mail::split(bytes);
+    let is_one = mails.len() == 1;
+    let mut patches = Vec::new();
+    for (at, mail) in mails.into_iter().enumerate() {
+        let from =
+            if is_one { file.display().to_string() } else { format!("{} mail {}", file.display(), at + 1) };
+        if let Some(encoding) = mail::encoding(mail) {
+            return Err(unclear(
+                format!("{from} is encoded as {encoding}: its bytes are not those of the patch"),
+                "write it anew: git format-patch, or git am it and import the commit with --range",
+            ));
+        }
+        // A cover letter has no patch.
+        if !is_one && !mail.contains_str("\n@@ ") && !mail.contains_str("\ndiff --git ") {
+            continue;
+        }
+        let file = if is_one { file.to_owned() } else { named_by_subject(mail, at) };
+        let (bytes, meta) = (mail.to_vec(), Meta::default());
+        patches.push(Raw { from, file, bytes, strip: 1, meta });
+    }
+    Ok(patches)
+}
+
+fn named_by_subject(mail: &[u8], at: usize) -> PathBuf {
+    let end = mail.find("\n\n").unwrap_or(mail.len());
+    let reason = crate::import::header::read(&mail[..end]).reason;
+    let name = reason.and_then(|reason| crate::import::name::of_text(&reason.to_ascii_lowercase()));
+    PathBuf::from(name.map_or_else(|| format!("{}.patch", at + 1), |name| format!("{name}.patch")))
+}
+
+/// The folder of Bazel's workspace that a file is in.
+fn workspace_of(folder: &Path) -> PathBuf {
+    let marks = ["MODULE.bazel", "WORKSPACE", "WORKSPACE.bazel"];
+    let above = folder.ancestors().find(|above| marks.iter().any(|mark| above.join(mark).is_file()));
+    above.unwrap_or(folder).to_owned()
+}
+
+/// How diffs are made: as `git diff --binary --full-index` makes them.
+fn options() -> DiffOptions {
+    let mut options = DiffOptions::new();
+    options.show_binary(true).id_abbrev(40).include_typechange(true);
+    options
+}
+
+/// The commits of a range `A..B` in a repository, the oldest first, each as a mail patch.
+///
+/// # Errors
+/// If the range cannot be read, is empty, or has merges: what those change depends on the side.
+pub fn read_range(repository: &Path, range: &str) -> Result<Vec<Raw>, SourceError> {
+    let open = of_git(format!("cannot open `{}`", repository.display()));
+    let git = Repository::open(repository).map_err(open)?;
+    let failed = || of_git(format!("cannot read `{range}` of `{}`", repository.display()));
+    let mut walk = git.revwalk().map_err(failed())?;
+    walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE).map_err(failed())?;
+    if range.contains("..") {
+        walk.push_range(range).map_err(failed())?;
+    } else {
+        return Err(unclear(format!("`{range}` is no range of commits"), "write it as PIN..BRANCH"));
+    }
+    let ids: Vec<Oid> = walk.collect::<Result<_, _>>().map_err(failed())?;
+    if ids.is_empty() {
+        return Err(unclear(format!("`{range}` has no commits"), "the older side comes first: PIN..BRANCH"));
+    }
+    let mut patches = Vec::new();
+    for id in ids {
+        let commit = git.find_commit(id).map_err(failed())?;
+        if commit.parent_count() > 1 {
+            return Err(unclear(
+                format!("commit {id} is a merge: what it changes depends on the side"),
+                "make the branch straight first: git rebase PIN BRANCH",
+            ));
+        }
+        let tree = commit.tree().map_err(failed())?;
+        let parent = commit.parent(0).ok().and_then(|parent| parent.tree().ok());
+        let diff =
+            git.diff_tree_to_tree(parent.as_ref(), Some(&tree), Some(&mut options())).map_err(failed())?;
+        if diff.deltas().len() == 0 {
+            continue;
+        }
+        let summary = String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned();
+        let body = String::from_utf8_lossy(commit.body_bytes().unwrap_or_default()).into_owned();
+        let mut how = EmailCreateOptions::new();
+        how.omit_numbers(true);
+        let mail =
+            Email::from_diff(&diff, 1, 1, &id, summary.as_str(), body.as_str(), &commit.author(), &mut how);
+        let bytes = mail.map_err(failed())?.as_slice().to_vec();
+        let file = named_by_subject(&bytes, patches.len());
+        patches.push(Raw {
+            from: format!("commit {}", &id.to_string()[..10]),
+            file,
+            bytes,
+            strip: 1,
+            meta: Meta::default(),
+        });
+    }
+    Ok(patches)
+}
+
+/// What is changed in a checkout and not committed, untracked files included, as one patch; `None`: nothing is.
+///
+/// # Errors
+/// If it is no checkout.
+pub fn read_checkout(folder: &Path) -> Result<Option<Raw>, SourceError> {
+    let open = of_git(format!("cannot open the checkout `{}`", folder.display()));
+    let git = Repository::open(folder).map_err(open)?;
+    let failed = || of_git(format!("cannot compare the checkout `{}`", folder.display()));
+    let head = git.head().and_then(|head| head.peel_to_tree()).map_err(failed())?;
+    let mut how = options();
+    how.include_untracked(true)
+        .recurse_untracked_dirs(true)
+        .show_untracked_content(true)
+        .ignore_submodules(true);
+    let diff = git.diff_tree_to_workdir_with_index(Some(&head), Some(&mut how)).map_err(failed())?;
+    let bytes = text_of(&diff).map_err(failed())?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let name = folder.canonicalize().ok().and_then(|path| path.file_name().map(PathBuf::from));
+    let file = name.unwrap_or_else(|| PathBuf::from("checkout")).with_extension("patch");
+    let from = format!("checkout {}", folder.display());
+    Ok(Some(Raw { from, file, bytes, strip: 1, meta: Meta::default() }))
+}
+
+fn text_of(diff: &Diff<'_>) -> Result<Vec<u8>, git2::Error> {
+    let mut text = Vec::new();
+    diff.print(DiffFormat::Patch, |_, _, line| {
+        if matches!(line.origin(), '+' | '-' | ' ') {
+            text.push(line.origin() as u8);
+        }
+        text.extend_from_slice(line.content());
+        true
+    })?;
+    Ok(text)
+}
