@@ -22,6 +22,7 @@
 //! 7. [`verify`]: the checks.
 //! 8. [`bump`]: what a move of the pin makes of the overlays.
 //! 9. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs.
+//! 10. `report`: what may be said of an overlay, and on what grounds.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
 //! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
@@ -80,6 +81,8 @@ pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]
 pub mod provenance;
+#[cfg(feature = "cli")]
+pub mod report;
 pub mod tree;
 pub mod upstream;
 #[cfg(feature = "proof")]

@@ -106,7 +106,7 @@ impl Context {
     fn load(&self, file: &Path) -> Result<Workspace, Failure> {
         if own_edits::pending(&self.root).is_some() {
             let failure = Failure::environment(
-                "a `bump` was interrupted while it wrote: some files are new and some old",
+                "a `bump` or a `drop` was interrupted while it wrote: some files are new and some old",
             );
             return Err(failure
                 .with_hint("finish it: overlaid bump --continue; or take it back: overlaid bump --abort"));

@@ -11,11 +11,13 @@ mod command_line;
 mod compiled;
 mod context;
 mod diff;
+mod drop;
 mod error;
 mod lock;
 mod locked;
 mod prove;
 mod refusal;
+mod report;
 mod restore;
 mod status;
 mod table;
@@ -96,6 +98,8 @@ enum Command {
     Prove(prove::Args),
     Bump(bump::Args),
     Accept(accept::Args),
+    Report(report::Args),
+    Drop(drop::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -129,6 +133,8 @@ fn run() -> ExitCode {
         Command::Prove(args) => prove::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
+        Command::Report(args) => report::run(&context, args, &mut ui),
+        Command::Drop(args) => drop::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

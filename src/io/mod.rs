@@ -29,6 +29,8 @@ pub mod own_history;
 pub mod process;
 #[cfg(feature = "proof")]
 pub mod reads;
+#[cfg(feature = "cli")]
+pub mod report_files;
 #[cfg(feature = "git")]
 pub mod reports;
 #[cfg(feature = "git")]

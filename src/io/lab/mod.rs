@@ -18,7 +18,10 @@
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
+//! | what a decision was made from, for reports | `account` |
 
+#[cfg(feature = "cli")]
+mod account;
 #[cfg(feature = "git")]
 pub mod answers;
 #[cfg(feature = "git")]
