@@ -99,7 +99,7 @@ fn what_was_not_tested_gets_no_draft_but_the_command() {
     assert!(run.stderr.contains("overlaid prove fix"), "{run:?}");
     assert!(!project.path().join(REPORT).exists());
     // A verdict that a person must decide on gives none, either.
-    let situation = planted("good", "good # as before");
+    let situation = planted("wrong", "nan");
     situation.project.run(&["prove"]).expect(3);
     situation.project.run(&["report", "fix"]).expect(3);
     assert!(!situation.project.path().join(REPORT).exists());
@@ -166,7 +166,7 @@ fn evidence_that_was_edited_or_is_gone_is_found() {
     let project = &situation.project;
     let file = evidence(project).into_iter().next().unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replacen("0.5", "0.25", 1)).unwrap();
+    std::fs::write(&file, text.replacen("0.001", "0.002", 1)).unwrap();
     assert!(found(project).contains(&"evidence-edited".to_owned()));
     std::fs::remove_file(&file).unwrap();
     let codes = found(project);
