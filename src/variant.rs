@@ -118,6 +118,23 @@ pub fn without_all(manifest: &Manifest, features: &BTreeSet<Name>, overlays: &[&
     })
 }
 
+/// Without and with the overlay at any commit, the pin as well: only it and what it needs.
+///
+/// # Errors
+/// If there is no such overlay.
+pub fn at_commit(manifest: &Manifest, overlay: &str, commit: CommitId) -> Result<[Variant; 2], VariantError> {
+    let own = manifest.overlay(overlay).ok_or_else(|| VariantError::NoSuch(overlay.to_owned()))?;
+    let needs = closure(manifest, own)?;
+    Ok(alone(manifest, own, &needs, commit))
+}
+
+fn alone(manifest: &Manifest, own: &Overlay, needs: &[OverlayName], commit: CommitId) -> [Variant; 2] {
+    let needed = |name: &str| needs.iter().any(|need| need.as_str() == name);
+    let without = variant(manifest, commit, false, None, &needed);
+    let with = variant(manifest, commit, false, None, &|name| needed(name) || name == own.name.as_str());
+    [without, with]
+}
+
 /// Without and with the overlay at a commit other than the pin: only it and what it needs.
 fn elsewhere(
     manifest: &Manifest,
@@ -125,13 +142,7 @@ fn elsewhere(
     needs: &[OverlayName],
     commit: CommitId,
 ) -> Option<[Variant; 2]> {
-    if commit == manifest.upstream.pin.value {
-        return None;
-    }
-    let needed = |name: &str| needs.iter().any(|need| need.as_str() == name);
-    let without = variant(manifest, commit, false, None, &needed);
-    let with = variant(manifest, commit, false, None, &|name| needed(name) || name == own.name.as_str());
-    Some([without, with])
+    (commit != manifest.upstream.pin.value).then(|| alone(manifest, own, needs, commit))
 }
 
 fn variant(
@@ -166,8 +177,11 @@ fn active_with<'a>(
             return Err(VariantError::Off(own.name.value.clone()));
         };
         let same_group = |other: &&Overlay| other.rivals.as_ref().is_some_and(|g| g.value == group.value);
-        for rival in manifest.overlays.iter().filter(same_group) {
-            on.remove(rival.name.as_str());
+        // What needs the rival goes with it.
+        let rivals: Vec<&str> =
+            manifest.overlays.iter().filter(same_group).map(|rival| rival.name.as_str()).collect();
+        for name in dependents(manifest, &on, &rivals) {
+            on.remove(name);
         }
         on.insert(own.name.as_str());
     }

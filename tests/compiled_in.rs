@@ -243,6 +243,72 @@ fn what_records_nothing_is_unknown_and_no_pass() {
     assert_eq!(site.findings(&build), ["error compiled-unknown -"]);
 }
 
+/// A build that somebody wrote by hand: a compiler is called, and a database of the calls is kept.
+fn build_by_hand(site: &Site, sources: &[&str], more: &str) -> PathBuf {
+    let (tree, build) = (site.project.tree(), site.project.path().join("build"));
+    let mut entries = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        let source = tree.join(source);
+        let line = format!(
+            "cc -I'{}' {more} -o {number}.o -c '{}'",
+            tree.join("include").display(),
+            source.display()
+        );
+        std::fs::create_dir_all(&build).unwrap();
+        let output = command("sh").args(["-c", &line]).current_dir(&build).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        entries.push(serde_json::json!({ "directory": build, "file": source, "command": line }));
+    }
+    write(&build.join("compile_commands.json"), serde_json::to_string(&entries).unwrap());
+    build
+}
+
+#[test]
+fn another_build_is_told_by_the_calls_of_its_compilers() {
+    let site = site("[\"src/a.c\", \"src/b c.c\", \"include/value.h\", \"src/new.c\"]", "");
+    site.project.run(&["apply"]).expect(0);
+    // Compilers say what they read: as good as ninja's log.
+    let sources = ["src/a.c", "src/b c.c", "src/new.c"];
+    let build = build_by_hand(&site, &sources, "-MMD");
+    assert_eq!(site.findings(&build), NONE);
+    // They do not: sources are known from the calls, headers are not.
+    std::fs::remove_dir_all(&build).unwrap();
+    let build = build_by_hand(&site, &sources[..2], "");
+    let expected = [
+        "error compiled-unknown include/value.h",
+        "error compiled-unknown src/new.c",
+        "note compiled-declared src/a.c",
+        "note compiled-declared src/b c.c",
+    ];
+    assert_eq!(site.findings(&build), expected);
+    site.project.write("overlays/up/src/a.c", "int a(void) { return 7; }\n");
+    site.project.run(&["apply"]).expect(0);
+    assert_eq!(site.findings(&build)[0], "error build-behind src/a.c");
+    std::fs::remove_file(build.join("1.o")).unwrap();
+    assert!(site.findings(&build).contains(&"error not-compiled src/b c.c".to_owned()));
+    write(&build.join("compile_commands.json"), "nonsense");
+    assert_eq!(site.findings(&build), ["error compiled-unknown -"]);
+}
+
+#[test]
+fn where_ninjas_log_is_gone_the_calls_of_the_compilers_tell_of_sources() {
+    let site = site(USED, "");
+    site.project.run(&["apply"]).expect(0);
+    let build = site.project.path().join("build");
+    let paths = [site.project.tree(), build.clone()].map(|path| path.to_str().unwrap().to_owned());
+    run("cmake", &["-S", &paths[0], "-B", &paths[1], "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]);
+    run("cmake", &["--build", &paths[1]]);
+    assert_eq!(site.findings(&build), NONE);
+    std::fs::remove_file(build.join(".ninja_deps")).unwrap();
+    let expected = [
+        "error compiled-unknown include/value.h",
+        "note compiled-declared src/a.c",
+        "note compiled-declared src/b c.c",
+        "note compiled-declared src/new.c",
+    ];
+    assert_eq!(site.findings(&build), expected);
+}
+
 #[test]
 fn the_profile_decides_which_overlays_must_be_there() {
     let gpu = "[[overlay]]\nname = \"gpu\"\nbase = \"PIN\"\nfiles = [\"src/unused.c\"]\nwhen = [\"gpu\"]\n\

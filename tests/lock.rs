@@ -306,6 +306,29 @@ fn edits_in_the_tree_are_refused_and_kept() {
 }
 
 #[test]
+fn an_overlay_that_is_newer_than_the_lock_is_not_called_gone() {
+    let (upstream, [pin, _]) = upstream();
+    let project = project(&upstream, &pin);
+    let dir = unpack(&project, &upstream, &pin, "tree");
+    project.run(&["lock"]).expect(0);
+    let more = format!("{OVERLAYS}\n[[overlay]]\nname = \"docs\"\nfiles = [\"docs/a.md\"]\n");
+    project.write("manifests/up.toml", crate::support::manifest(&upstream, &pin, &more));
+    project.write("overlays/up/docs/a.md", "ours\n");
+    project.run(&["apply", "--tree", "tree"]).expect(0);
+    assert_eq!(read(&dir, "docs/a.md"), "ours\n");
+
+    // The next machine has no upstream, and an overlay file that changed.
+    project.write("overlays/up/docs/a.md", "ours, again\n");
+    vanish(&upstream);
+    let run = run_without_git(&project, &["--offline", "apply", "--tree", "tree"]).expect(4);
+    assert!(!run.stderr.contains("is gone"), "{}", run.stderr);
+    for said in ["an earlier run wrote docs/a.md", "it is stale: overlay `docs`", "overlaid lock"] {
+        assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
+    }
+    assert_eq!(read(&dir, "docs/a.md"), "ours\n", "nothing was touched");
+}
+
+#[test]
 fn an_overlay_that_went_gives_upstreams_bytes_back() {
     let (upstream, [pin, second]) = upstream();
     let project = project(&upstream, &pin);

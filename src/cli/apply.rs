@@ -1,6 +1,6 @@
 //! `overlaid apply`
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -328,10 +328,12 @@ fn report(dir: &std::path::Path, wanted: &Wanted, plan: &Plan, done: Done, comma
     let of_overlays: Vec<_> =
         plan.steps.iter().filter(|step| wanted.owners.contains_key(&step.path)).collect();
     // Of a tree that was not there, a person wants to see what the overlays make of it.
-    let created: BTreeSet<&UpstreamPath> = plan.steps.iter().map(|step| &step.path).collect();
+    let created: HashSet<&UpstreamPath> = plan.steps.iter().map(|step| &step.path).collect();
     let is_new = plan.steps.iter().all(|step| step.from == Found::Absent)
         && wanted.listing.iter().all(|(path, entry)| {
-            entry.mode == Mode::Submodule || wanted.entry(path).is_none() || created.contains(path)
+            entry.mode == Mode::Submodule
+                || created.contains(path)
+                || matches!(wanted.changes.get(path), Some(None))
         });
     let listed: Vec<_> = if is_new { of_overlays.clone() } else { plan.steps.iter().collect() };
     for step in listed.iter().take(LISTED) {

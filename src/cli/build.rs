@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::escape::{for_terminal, lines_for_terminal};
 use crate::id::CommitId;
 use crate::io::cmake::Outcome;
-use crate::io::lab::campaign::Campaign;
 use crate::io::lab::make::MakeError;
+use crate::io::lab::subjects::Subjects;
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::variant::{self, Variant};
 use crate::verdict::Obstacle;
 
-use super::bench::{counted, profile_name, with_lab};
+use super::bench::{counted, with_lab};
 use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 
 /// Build the upstream, with its overlays or without some of them
@@ -56,8 +56,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             variant::without_all(&workspace.manifest, &features, &without)
         }
     };
-    let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
-    let subject = campaign.subject(&variant).map_err(|obstacle| blocked(&obstacle))?;
+    let mut variants = Subjects::new(&workspace, &features, &store);
+    let subject = variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?;
     ui.note(format_args!("build {}: {}", targets.join(", "), subject.label));
     let (tree, build, outcome) = with_lab(&workspace, profile, &store, ui, |lab| {
         lab.build(&subject, &targets).map_err(|error| match error {

@@ -36,7 +36,7 @@ pub(super) fn check_build(
                 "compiled-unknown",
                 format!("cannot tell what the build in `{shown}` compiled: {error}"),
             );
-            let hint = "builds of ninja, and of CMake with make, record what they read";
+            let hint = "builds of ninja, and of CMake with make, record what they read; others can write a compile_commands.json";
             return Ok(vec![match error {
                 BuiltError::NotABuild => finding.hint(hint),
                 BuiltError::Io { .. } | BuiltError::Malformed { .. } => finding,

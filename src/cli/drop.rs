@@ -11,7 +11,7 @@ use crate::escape::{for_shell, for_terminal};
 use crate::id::BlobId;
 use crate::io::lab::records::now;
 use crate::io::own_edits;
-use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
+use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::own_history::Revision;
 use crate::io::report_files;
 use crate::io::workspace::Workspace;
@@ -78,7 +78,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         return Ok(refuse(context, &gathered, &gaps, ui));
     }
     let retired = record(args, &gathered, forced.filter(|_| !is_proven))?;
-    let drop = Drop::plan(&workspace, &gathered, retired)?;
+    let mut drop = Drop::plan(&workspace, &gathered, retired)?;
     if args.dry_run {
         drop.say(&workspace, "would be removed", ui);
         return Ok(Answer::Yes);
@@ -303,7 +303,7 @@ impl Drop {
 
     /// Writes our own files, then the tree. Where the tree cannot be written, our files are taken back.
     fn write(
-        &self,
+        &mut self,
         context: &Context,
         workspace: &Workspace,
         gathered: &Gathered<'_>,
@@ -314,6 +314,15 @@ impl Drop {
             true => Some(super::apply::features(context, workspace)?),
             false => None,
         };
+        // The lock follows from the files that are about to be written, and changes with them.
+        let disk = Disk::new(&workspace.root);
+        match super::lock::renewed(context, &Edited::new(&disk, &self.edits), ui) {
+            Ok(edits) => self.edits.extend(edits),
+            Err(failure) => {
+                ui.warn(format_args!("the lock will be stale, and cannot be made anew: {}", failure.message));
+                ui.note("make it: overlaid lock");
+            }
+        }
         let old = self.contents(workspace)?;
         own_edits::write(&workspace.root, &self.edits)?;
         hide_from_git(&workspace.root)
@@ -323,17 +332,6 @@ impl Drop {
         {
             own_edits::write(&workspace.root, &old)?;
             return Err(failure);
-        }
-        match super::lock::renew(context, ui) {
-            Ok(true) => ui.note("wrote the lock anew"),
-            Ok(false) => {}
-            Err(failure) => {
-                ui.warn(format_args!(
-                    "the lock is stale now, and could not be made anew: {}",
-                    failure.message
-                ));
-                ui.note("make it: overlaid lock");
-            }
         }
         Ok(())
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::bump::FileEdit;
 use crate::io::lock_files::{self, Difference, LockFiles};
 use crate::io::locked::{load, load_text, lock_file, vendored_folder};
+use crate::io::own_files::OwnFiles;
 use crate::io::store::Store;
 use crate::io::workspace::{LoadError, Workspace};
 use crate::lock::{self, Built, LockError, PinFacts};
@@ -120,18 +122,17 @@ pub(super) fn make(
     make_from(workspace, &store, vendor)
 }
 
-/// Writes a lock that is there anew, after the manifest or overlay files were changed. Says whether there is one.
+/// How a lock that is there changes with files of ours that are about to be written; nothing, if there is none.
 ///
 /// # Errors
-/// If it cannot be made or written.
-pub(super) fn renew(context: &Context, ui: &mut Ui) -> Result<bool, Failure> {
-    let workspace = without_problems(context.workspace()?)?;
+/// If it cannot be made, or files cannot be read.
+pub(super) fn renewed(context: &Context, own: &dyn OwnFiles, ui: &mut Ui) -> Result<Vec<FileEdit>, Failure> {
+    let workspace = without_problems(context.workspace_from(own)?)?;
     if load_text(&workspace.root, &workspace.manifest.file)?.is_none() {
-        return Ok(false);
+        return Ok(Vec::new());
     }
     let built = make(context, &workspace, vendors(&workspace)?, ui)?;
-    LockFiles::new(&workspace.root, &workspace.manifest.file, &built).write()?;
-    Ok(true)
+    Ok(LockFiles::new(&workspace.root, &workspace.manifest.file, &built).edits()?)
 }
 
 fn make_from(workspace: &Workspace, store: &Store, vendor: bool) -> Result<Built, Failure> {

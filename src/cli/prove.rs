@@ -1,5 +1,7 @@
 //! `overlaid prove`
 
+mod attest;
+mod rivals;
 mod show;
 
 use std::collections::BTreeSet;
@@ -7,12 +9,16 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::escape::for_terminal;
+use crate::evidence::attested::{self, Attestation};
+use crate::evidence::elsewhere;
 use crate::id::Name;
+use crate::io::attested as io_attested;
 use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
-use crate::io::lab::records::now;
+use crate::io::lab::records::{list, now};
+use crate::io::lab::together::Contest;
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::verdicts::{self, Noted};
 use crate::io::workspace::Workspace;
@@ -41,7 +47,14 @@ use super::{Answer, Context, Failure, FailureKind, Ui, status, without_problems}
 /// What was measured is kept under docs/upstream/evidence and measured again only when something that it
 /// depends on changes: sources, our own files, tools, options, device.
 ///
+/// Rivals (overlays of one group, of which one is applied) are proven each in the active one's place, and shown side
+/// by side with the one that is the better. Those that stand back do not count for the exit code, unless one of them
+/// is the better.
+///
 /// Runs what the upstream, the overlays and the tests contain, and says what before it does.
+///
+/// --attest notes what a person reports of a run that cannot be made here. It is shown as theirs, and where it
+/// contradicts what was measured, a person decides.
 ///
 /// Exit codes: 0 all needed. 1 something should go. 3 a person must decide, also where a drop needs evidence of
 /// other profiles or devices. 4 inconclusive. The highest wins.
@@ -56,6 +69,18 @@ pub struct Args {
     /// List every case
     #[arg(long, short)]
     verbose: bool,
+    /// Note what somebody reports of a run without the overlay that cannot be made here (a model, say); runs nothing
+    #[arg(long, value_name = "NAME", requires_all = ["by", "result"], conflicts_with_all = ["dry_run", "verbose"])]
+    attest: Option<String>,
+    /// Who reports it
+    #[arg(long, value_name = "WHO", requires = "attest")]
+    by: Option<String>,
+    /// What came of it, without the overlay
+    #[arg(long, requires = "attest")]
+    result: Option<attest::CameTo>,
+    /// What else they say
+    #[arg(long, value_name = "TEXT", requires = "attest")]
+    note: Option<String>,
 }
 
 /// What came out for all overlays.
@@ -63,10 +88,18 @@ struct Outcome {
     candidates: Vec<Candidate>,
     decisions: Vec<Decision>,
     together: Option<(Vec<Name>, Together)>,
+    /// Groups of rivals, side by side.
+    rivals: Vec<Contest>,
+    /// Overlays that a rival is applied instead of, and that were not asked for by name.
+    stand_back: BTreeSet<Name>,
     /// What would still be run.
     left: Vec<Planned>,
     /// Overlays that are off.
     off: Vec<Name>,
+    /// The command that runs tests here.
+    test_command: String,
+    /// Rivals that stand back: `test` cannot put them in the active one's place.
+    standing_back: BTreeSet<Name>,
 }
 
 /// Something that would be built and run.
@@ -82,6 +115,9 @@ struct Planned {
 /// # Errors
 /// If the manifest or the upstream cannot be read, or we are told to stop.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if let Some(what) = &args.attest {
+        return attest::run(context, args, what, ui);
+    }
     let answered = match once(context, args, ui)? {
         // The manifest names new witnesses now: the answer is that to the new manifest, from the records.
         Answered { witnesses_noted: true, .. } => once(context, args, ui)?,
@@ -106,7 +142,10 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
         return Err(Failure::unknown_overlay(name, &known));
     }
-    let (question, earlier) = ask(&workspace, profile, &features, args, ui.is_json());
+    let reported = reported(&workspace, ui);
+    let test_command = context.command("test", None);
+    let shown = format!("{test_command} {} {reported:?}", ui.is_json());
+    let (question, earlier) = ask(&workspace, profile, &features, args, &shown);
     if let Some((text, exit)) = earlier {
         return Ok(Answered { text, answer: Answer::from_exit_code(exit), witnesses_noted: false });
     }
@@ -143,6 +182,9 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             Err(error) => return Err(Failure::input(error.to_string())),
         }
     }
+    let is_back = |loaded: &&Loaded| !loaded.overlay.is_on(&features);
+    let standing_back: BTreeSet<Name> =
+        workspace.overlays.iter().filter(is_back).map(|loaded| loaded.name().clone()).collect();
     let mut used = None;
     let outcome = with_lab(&workspace, profile, &store, ui, |lab| {
         let left = campaign.recall(&candidates, lab);
@@ -152,18 +194,27 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             campaign.prove(&candidates, lab)?;
             Vec::new()
         };
-        let device: Vec<String> = lab.device().map(ToOwned::to_owned).into_iter().collect();
+        let device = lab.device_names();
         let mut decisions: Vec<Decision> = candidates
             .iter()
             .map(|candidate| {
                 let mut decision = campaign.decide(candidate);
+                let mut seen_on = device.clone();
+                for machine in campaign.measured_by(candidate, lab) {
+                    let text = format!("measured on {}, not on this machine", elsewhere::words(&machine));
+                    decision.reasons.push(Reason { code: "measured-elsewhere", text });
+                    seen_on.extend(machine.device_names());
+                }
                 decision.reasons.extend(gaps_of(
                     &workspace,
                     context,
                     profile_name(profile),
                     &decision,
-                    &device,
+                    &seen_on,
                 ));
+                let pin = workspace.manifest.upstream.pin.value;
+                let reports = attested::of(&reported, decision.overlay.as_str(), pin);
+                decision.reasons.extend(reports.iter().map(|report| report.reason(decision.verdict)));
                 decision
             })
             .collect();
@@ -174,11 +225,31 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             }
         }
         let together = campaign.prove_together(&decisions, lab, !args.dry_run)?;
+        // Before all is known, a table of them would say little.
+        let rivals = if left.is_empty() {
+            campaign.prove_rivals(&candidates, lab, !args.dry_run)?
+        } else {
+            Vec::new()
+        };
         let is_certain = |decision: &Decision| decision.verdict != Verdict::Inconclusive;
         if left.is_empty() && decisions.iter().all(is_certain) && campaign.trace(lab) {
             used = Some(lab.used().clone());
         }
-        Ok(Outcome { candidates: candidates.clone(), decisions, together, left, off })
+        let stand_back = candidates.iter().map(|candidate| candidate.variants.overlay.clone());
+        let stand_back =
+            stand_back.filter(|name| args.overlays.is_empty() && !is_on(&workspace, &features, name));
+        let stand_back = stand_back.collect();
+        Ok(Outcome {
+            candidates: candidates.clone(),
+            decisions,
+            together,
+            rivals,
+            stand_back,
+            left,
+            off,
+            test_command,
+            standing_back,
+        })
     })?;
     let mut witnesses_noted = false;
     if !args.dry_run {
@@ -207,13 +278,14 @@ fn ask(
     profile: Option<&Profile>,
     features: &BTreeSet<Name>,
     args: &Args,
-    json: bool,
+    shown: &str,
 ) -> (Option<Question>, Option<(String, u8)>) {
     let mut workshop = Workshop::new(&workspace.root, profile);
     let name = profile_name(profile);
     let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
-    let Args { overlays, dry_run, verbose } = args;
-    let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?}");
+    let Args { overlays, dry_run, verbose, .. } = args;
+    let elsewhere = evidence_of_rivals(workspace);
+    let asked = format!("prove {overlays:?} {dry_run} {verbose} {name:?} {features:?} {shown} {elsewhere:?}");
     let question = Question::new(workspace, features, &tests, &mut workshop, &asked);
     // `status` shows what was noted with the answer: without the note it is given anew.
     let upstream = workspace.manifest.upstream.name.as_str();
@@ -227,17 +299,30 @@ fn ask(
     (question, earlier)
 }
 
+/// The names of all evidence, if there are rivals: what was measured elsewhere is shown beside what was measured here.
+fn evidence_of_rivals(workspace: &Workspace) -> Vec<String> {
+    let has_rivals = workspace.manifest.overlays.iter().any(|overlay| overlay.rivals.is_some());
+    let folder = workspace.root.join(workspace.manifest.docs_folder()).join("evidence");
+    if has_rivals { list(&folder) } else { Vec::new() }
+}
+
 fn answer(outcome: &Outcome) -> Answer {
-    // A drop for which evidence of other profiles or devices is missing is not for us to say.
-    let is_open = |decision: &Decision| {
-        decision.verdict == Verdict::Droppable
-            && decision.reasons.iter().any(|reason| ["other-profile", "other-device"].contains(&reason.code))
+    // A drop for which evidence of other profiles or devices is missing is not for us to say, and neither is what
+    // somebody reports otherwise.
+    let has = |decision: &Decision, codes: &[&str]| {
+        decision.reasons.iter().any(|reason| codes.contains(&reason.code))
     };
-    let verdicts = outcome.decisions.iter().map(|decision| match is_open(decision) {
+    let is_open = |decision: &Decision| {
+        (decision.verdict == Verdict::Droppable && has(decision, &["other-profile", "other-device"]))
+            || has(decision, &["attested-otherwise"])
+    };
+    let counts = |decision: &&Decision| !outcome.stand_back.contains(&decision.overlay);
+    let verdicts = outcome.decisions.iter().filter(counts).map(|decision| match is_open(decision) {
         true => Verdict::Unproven,
         false => decision.verdict,
     });
-    match Exit::of(verdicts) {
+    let of_rivals = outcome.rivals.iter().map(|contest| contest.here.exit());
+    match of_rivals.fold(Exit::of(verdicts), Exit::max) {
         Exit::AllNeeded => Answer::Yes,
         Exit::ShouldGo => Answer::No,
         Exit::PersonDecides => Answer::NeedsPerson,
@@ -245,8 +330,24 @@ fn answer(outcome: &Outcome) -> Answer {
     }
 }
 
+/// What people have reported of this upstream.
+fn reported(workspace: &Workspace, ui: &mut Ui) -> Vec<Attestation> {
+    let manifest = &workspace.manifest;
+    let folder = io_attested::folder(&manifest.docs_folder(), manifest.upstream.name.as_str());
+    let (reported, refused) = io_attested::load(&workspace.root.join(folder));
+    for (file, why) in refused {
+        ui.warn(format_args!("{} is not used: {}", file.display(), for_terminal(why)));
+    }
+    reported
+}
+
+/// Whether an overlay is applied: no rival is in its place.
+fn is_on(workspace: &Workspace, features: &BTreeSet<Name>, name: &Name) -> bool {
+    workspace.manifest.overlay(name.as_str()).is_some_and(|overlay| overlay.is_on(features))
+}
+
 fn plan(campaign: &Campaign<'_>, request: Request) -> Vec<Planned> {
-    let variant = campaign.label(&request.variant);
+    let variant = campaign.subjects.label(&request.variant);
     let planned = request.tests.into_iter().map(|(test, seeds)| Planned {
         variant: variant.clone(),
         millis: campaign.usual_millis(&test),
@@ -392,6 +493,7 @@ fn document(workspace: &Workspace, profile: Option<&Name>, outcome: &Outcome) ->
         "profile": profile,
         "overlays": overlays,
         "together": Value::Null,
+        "rivals": outcome.rivals.iter().map(rivals::document).collect::<Vec<_>>(),
         "left": outcome.left.iter().map(|planned| json!({
             "variant": planned.variant,
             "test": planned.test,

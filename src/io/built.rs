@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::verify::compiled::{Build, Inputs, Step, deps_log, makefile, ninja_file};
+use crate::verify::compiled::{Build, Inputs, Step, commands, deps_log, makefile, ninja_file};
 
 /// Why a build folder says nothing.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ pub enum BuiltError {
 impl std::fmt::Display for BuiltError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            BuiltError::NotABuild => {
-                f.write_str("there is no build.ninja and no CMakeFiles/Makefile.cmake in it")
-            }
+            BuiltError::NotABuild => f.write_str(
+                "there is no build.ninja, no CMakeFiles/Makefile.cmake and no compile_commands.json in it",
+            ),
             BuiltError::Io { path, source } => write!(f, "cannot read `{}`: {source}", path.display()),
             BuiltError::Malformed { path, why } => write!(f, "cannot use `{}`: {why}", path.display()),
         }
@@ -41,7 +41,7 @@ impl std::fmt::Display for BuiltError {
 
 impl std::error::Error for BuiltError {}
 
-/// Reads a build folder of ninja, or of CMake with make.
+/// Reads a build folder of ninja, of CMake with make, or of something else that wrote a `compile_commands.json`.
 ///
 /// # Errors
 /// If it is none, or its records cannot be read.
@@ -53,6 +53,8 @@ pub fn read(folder: &Path) -> Result<Build, BuiltError> {
         reader.ninja()
     } else if folder.join("CMakeFiles/Makefile.cmake").is_file() {
         reader.make()
+    } else if let Some(steps) = reader.commands()? {
+        Ok(Build { steps, blind: true, ..Build::default() })
     } else {
         Err(BuiltError::NotABuild)
     }
@@ -87,17 +89,26 @@ impl Reader<'_> {
         let folder = self.folder;
         let parsed = ninja_file::parse(&|name| std::fs::read(folder.join(name)).ok())
             .map_err(|why| BuiltError::Malformed { path: file.clone(), why })?;
-        let records = match self.load(".ninja_deps")? {
+        let log = self.load(".ninja_deps")?;
+        let has_log = log.is_some();
+        let records = match log {
             Some(log) => deps_log::parse(&log).map_err(|error| BuiltError::Malformed {
                 path: self.folder.join(".ninja_deps"),
                 why: error.to_string(),
             })?,
             None => BTreeMap::new(),
         };
+        // Without its log, ninja knows nothing of what compilers read. A database of the calls may still be there.
+        let commands = if has_log { None } else { self.commands()? };
         let ran = ninja_log(&self.load(".ninja_log")?.unwrap_or_default());
         let mut build = Build { configured: written(&file), ..Build::default() };
         build.configure = self.files(&parsed.configure);
-        for edge in &parsed.edges {
+        let has_commands = commands.is_some();
+        if let Some(steps) = commands {
+            build.steps = steps;
+            build.blind = true;
+        }
+        for edge in parsed.edges.iter().filter(|edge| !(has_commands && edge.records)) {
             let Some(first) = edge.outputs.first() else { continue };
             let recorded = edge.outputs.iter().find_map(|output| Some((output, records.get(output)?)));
             let output = recorded.map_or(first, |(output, _)| output);
@@ -143,6 +154,30 @@ impl Reader<'_> {
             }
         }
         Ok(build)
+    }
+
+    /// The steps that `compile_commands.json` has; `None` if there is no such file.
+    fn commands(&mut self) -> Result<Option<Vec<Step>>, BuiltError> {
+        const FILE: &str = "compile_commands.json";
+        let Some(text) = self.load(FILE)? else { return Ok(None) };
+        let commands = commands::parse(&text)
+            .map_err(|why| BuiltError::Malformed { path: self.folder.join(FILE), why })?;
+        let mut steps = Vec::with_capacity(commands.len());
+        for command in commands {
+            let directory = self.folder.join(&command.directory);
+            let made = command.output.as_ref().and_then(|output| written(&directory.join(output)));
+            let depfile = command.depfile.map(|file| self.load(directory.join(file)));
+            let inputs = match depfile.transpose()?.flatten() {
+                Some(depfile) => {
+                    let files = makefile::dependencies(&depfile).into_iter();
+                    Inputs::Recorded(self.files(&files.map(|file| directory.join(file)).collect::<Vec<_>>()))
+                }
+                None => Inputs::Declared(self.files(&[directory.join(&command.source)])),
+            };
+            let output = command.output.unwrap_or(command.source);
+            steps.push(Step { output: output.display().to_string(), made, inputs });
+        }
+        Ok(Some(steps))
     }
 
     fn load(&self, name: impl AsRef<Path>) -> Result<Option<Vec<u8>>, BuiltError> {

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::locked::{BadVendored, lock_file, read_vendored, vendored_folder};
+#[cfg(feature = "git")]
+use crate::bump::FileEdit;
 use crate::id::BlobId;
 use crate::lock::{Built, render};
 
@@ -159,6 +161,39 @@ impl<'a> LockFiles<'a> {
         }
         extra.sort();
         Ok(extra)
+    }
+
+    /// What [`LockFiles::write`] would do, for somebody who changes other files at the same time.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    #[cfg(feature = "git")]
+    pub fn edits(&self) -> Result<Vec<FileEdit>, WriteError> {
+        let mut edits = Vec::new();
+        let mut edit = |file: PathBuf, after: Option<Arc<[u8]>>| -> Result<(), WriteError> {
+            let path = self.root.join(&file);
+            let before = match std::fs::read(&path) {
+                Ok(bytes) => Some(BlobId::of(&bytes)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) => return Err(failed("read", &path)(error)),
+            };
+            if before != after.as_ref().map(|bytes| BlobId::of(bytes)) {
+                edits.push(FileEdit { file, before, after, mode: None });
+            }
+            Ok(())
+        };
+        let attributes = self.vendored.join(".gitattributes");
+        if !self.contents.is_empty() && !self.root.join(&attributes).exists() {
+            edit(attributes, Some(ATTRIBUTES.as_bytes().into()))?;
+        }
+        for (id, bytes) in self.contents {
+            edit(self.vendored.join(id.to_string()), Some(Arc::clone(bytes)))?;
+        }
+        edit(self.lock.clone(), Some(self.text.as_bytes().into()))?;
+        for extra in self.extra()? {
+            edit(extra, None)?;
+        }
+        Ok(edits)
     }
 
     /// Writes what differs.

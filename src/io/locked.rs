@@ -3,10 +3,10 @@
 //! Reads the lock that lies beside a manifest, the contents that were vendored with it, and the tree that somebody
 //! else filled. Before upstream's bytes are replaced in such a tree, they are kept there.
 
+mod error;
 mod vendored;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use crate::plan::Wanted;
 use crate::tree::{Content, Entry};
 use crate::upstream::{Upstream, UpstreamError};
 
+pub use error::LockedError;
 pub use vendored::{BadVendored, read_vendored};
 
 /// The lock of a manifest: `manifests/mlx.lock` beside `manifests/mlx.toml`.
@@ -76,132 +77,11 @@ pub fn load_text(root: &Path, manifest: &Path) -> Result<Option<String>, LoadErr
     })
 }
 
-/// Why a tree cannot be brought up from a lock alone.
-#[derive(Debug)]
-pub enum LockedError {
-    /// There is no lock.
-    NoLock {
-        /// Where it would be.
-        file: PathBuf,
-    },
-    /// The lock, a file of ours or a vendored content cannot be read, or is wrong.
-    Load(LoadError),
-    /// The lock is about another pin.
-    Stale {
-        /// The lock.
-        file: PathBuf,
-        /// How the manifest moved on.
-        why: Vec<Stale>,
-    },
-    /// A whole tree is asked for, and a lock has no contents.
-    NoContents,
-    /// There is no tree.
-    NoTree {
-        /// Where it should be.
-        dir: PathBuf,
-    },
-    /// The tree was made from git objects as a whole, and changes of it need them.
-    Made {
-        /// The tree.
-        dir: PathBuf,
-    },
-    /// An overlay that went away had written a path, and what upstream has there is not known.
-    Orphan {
-        /// The path.
-        path: UpstreamPath,
-    },
-    /// The lock does not have what is needed, or the overlays do not fit.
-    Unwanted(Unwanted),
-    /// The tree cannot be read or written.
-    Tree(TreeError),
-}
-
-impl LockedError {
-    /// What to do.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            LockedError::NoLock { .. } | LockedError::Stale { .. } => {
-                "write it where the upstream can be read: overlaid lock".to_owned()
-            }
-            LockedError::NoTree { .. } => {
-                "fill the folder with the pin's sources first, or run this where the upstream can be read"
-                    .to_owned()
-            }
-            LockedError::NoContents => {
-                "fill a folder with the pin's sources by other means and name it: overlaid apply --tree DIR"
-                    .to_owned()
-            }
-            LockedError::Made { .. } => {
-                "run it where the upstream can be read, or fill another folder and name it with --tree"
-                    .to_owned()
-            }
-            LockedError::Orphan { .. } => {
-                "fill the folder with the pin's sources again, or run this where the upstream can be read"
-                    .to_owned()
-            }
-            LockedError::Unwanted(unwanted) => return unwanted.hint(),
-            LockedError::Load(_) | LockedError::Tree(_) => return None,
-        })
-    }
-}
-
-impl fmt::Display for LockedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LockedError::NoLock { file } => write!(f, "there is no lock file `{}`", file.display()),
-            LockedError::Load(LoadError::Io { path, error }) => {
-                write!(f, "cannot read `{}`: {error}", path.display())
-            }
-            LockedError::Load(LoadError::Manifest(diagnostics)) => {
-                let all: Vec<String> = diagnostics.iter().map(|one| one.render(false, 100)).collect();
-                f.write_str(&all.join("\n"))
-            }
-            LockedError::Stale { file, why } => {
-                let why: Vec<String> = why.iter().map(ToString::to_string).collect();
-                write!(f, "the lock file `{}` is stale: {}", file.display(), why.join("; "))
-            }
-            LockedError::NoContents => {
-                f.write_str("it has ids and no contents, so it cannot make a whole tree")
-            }
-            LockedError::NoTree { dir } => write!(f, "there is no tree at `{}`", dir.display()),
-            LockedError::Made { dir } => {
-                write!(f, "the tree `{}` was made from git objects, and a lock has none", dir.display())
-            }
-            LockedError::Orphan { path } => write!(
-                f,
-                "{} was written by an overlay that is gone, and the lock does not know what upstream has there",
-                for_terminal(path.as_bytes())
-            ),
-            LockedError::Unwanted(unwanted) => unwanted.fmt(f),
-            LockedError::Tree(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for LockedError {}
-
-impl From<TreeError> for LockedError {
-    fn from(error: TreeError) -> Self {
-        LockedError::Tree(error)
-    }
-}
-
-impl From<LoadError> for LockedError {
-    fn from(error: LoadError) -> Self {
-        LockedError::Load(error)
-    }
-}
-
-impl From<Unwanted> for LockedError {
-    fn from(unwanted: Unwanted) -> Self {
-        LockedError::Unwanted(unwanted)
-    }
-}
-
 /// A tree that somebody else filled, and a lock that knows the pin.
 #[derive(Debug)]
 pub struct Locked {
+    /// The lock file, relative to the repository.
+    file: PathBuf,
     lock: Lock,
     contents: TreeContents,
     /// What the pin has at paths that the lock does not name any more.
@@ -233,7 +113,7 @@ impl Locked {
         let folder = vendored_folder(&manifest.file);
         let originals = Originals::open(dir)?;
         let contents = TreeContents { root: workspace.root.clone(), folder, vendored, originals };
-        let mut locked = Self { lock, contents, known: BTreeMap::new(), stale };
+        let mut locked = Self { file, lock, contents, known: BTreeMap::new(), stale };
         locked.judge_orphans()?;
         Ok(locked)
     }
@@ -257,7 +137,8 @@ impl Locked {
             // Somebody has put something else there since: that is not ours any more, and stays.
             let found = originals.in_tree(&path)?.as_ref().map(Content::entry);
             if found == written {
-                return Err(LockedError::Orphan { path });
+                let (file, stale) = (self.file.clone(), self.stale.clone());
+                return Err(LockedError::Orphan { path, file, stale });
             }
             self.known.extend(found.map(|entry| (path, entry)));
         }

@@ -1,8 +1,12 @@
 //! Files of our own repository: from disk, or as they were at an earlier revision.
 
 use std::cell::RefCell;
+#[cfg(feature = "git")]
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "git")]
+use crate::bump::FileEdit;
 use crate::tree::{Content, Mode};
 
 use super::tree::unchanged::Inputs;
@@ -78,6 +82,50 @@ impl OwnFiles for Disk {
         }
         let mode = if metadata.permissions().mode() & 0o100 == 0 { Mode::File } else { Mode::Executable };
         Ok(Some(Content { mode, bytes: std::fs::read(&path).map_err(io)?.into() }))
+    }
+}
+
+/// The files as they will be once some of them are edited.
+#[cfg(feature = "git")]
+#[derive(Debug)]
+pub struct Edited<'a> {
+    disk: &'a Disk,
+    edits: &'a [FileEdit],
+}
+
+#[cfg(feature = "git")]
+impl<'a> Edited<'a> {
+    /// The files on disk, with edits that are not written yet.
+    #[must_use]
+    pub fn new(disk: &'a Disk, edits: &'a [FileEdit]) -> Self {
+        Self { disk, edits }
+    }
+}
+
+#[cfg(feature = "git")]
+impl OwnFiles for Edited<'_> {
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
+        let mut files: BTreeSet<PathBuf> = self.disk.list(folder)?.into_iter().collect();
+        for edit in self.edits {
+            let Ok(file) = edit.file.strip_prefix(folder) else { continue };
+            match edit.after {
+                Some(_) => files.insert(file.to_owned()),
+                None => files.remove(file),
+            };
+        }
+        Ok(files.into_iter().collect())
+    }
+
+    fn read(&self, file: &Path) -> Result<Option<Content>, LoadError> {
+        let Some(edit) = self.edits.iter().rfind(|edit| edit.file == file) else {
+            return self.disk.read(file);
+        };
+        let Some(bytes) = edit.after.clone() else { return Ok(None) };
+        let mode = match edit.mode {
+            Some(mode) => mode,
+            None => self.disk.read(file)?.map_or(Mode::File, |there| there.mode),
+        };
+        Ok(Some(Content { mode, bytes }))
     }
 }
 

@@ -153,6 +153,21 @@ fn a_rival_that_stands_back_is_proven_in_the_active_ones_place() {
 }
 
 #[test]
+fn what_needs_the_active_rival_goes_with_it() {
+    let mut active = overlay("active", &[]);
+    let mut back = overlay("back", &[]);
+    back.active = false;
+    for rival in [&mut active, &mut back] {
+        rival.rivals = Some(at(name("group")));
+    }
+    let manifest = manifest(vec![active, back, overlay("on-top", &["active"]), overlay("other", &[])]);
+    assert_eq!(names(&of(&manifest, "active").pin_without), ["other"]);
+    let back = of(&manifest, "back");
+    assert_eq!(names(&back.pin_with), ["back", "other"]);
+    assert_eq!(names(&back.pin_without), ["other"]);
+}
+
+#[test]
 fn what_is_off_has_no_variants() {
     let mut gpu = overlay("gpu", &[]);
     gpu.when = vec![at(crate::manifest::Condition { feature: name("cuda"), negated: false })];

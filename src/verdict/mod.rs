@@ -5,7 +5,7 @@
 //!
 //! Read [`proof`] (what goes in), [`decision`] (what comes out), then [`table`]. `mark` and `compare` say what
 //! a case counts for, `chance` and `bounds` what is no difference, `words` puts it into sentences, [`group`] and
-//! [`coverage`] are about dropping.
+//! [`coverage`] are about dropping, [`rivals`] about alternatives.
 
 mod attribution;
 mod bounds;
@@ -16,6 +16,7 @@ pub mod decision;
 pub mod group;
 mod mark;
 pub mod proof;
+pub mod rivals;
 pub mod speed;
 pub mod table;
 mod words;

@@ -6,6 +6,7 @@ use crate::kernel_test::repeats::seeds;
 use crate::kernel_test::{CaseKey, Cell, CellOutcome, FailHow, Run, Unknown};
 
 mod doubt;
+mod rivals;
 
 // A small language for situations: `p` pass, `f` wrong figure, `n` NaN, `c` crash, `t` timeout, `s` skip,
 // `k` killed, `.` not reported. One letter for each run of a case.

@@ -8,7 +8,7 @@ use super::mark::{Mark, Side, Tri};
 use super::proof::{CellId, Proof, State, Witness};
 use super::table::{Open, Spot};
 use crate::id::Name;
-use crate::kernel_test::CaseKey;
+use crate::kernel_test::{CaseKey, FailHow};
 
 /// How many cases a sentence names before it says how many more there are.
 const NAMED: usize = 3;
@@ -89,7 +89,7 @@ fn fail_that(n: usize, one: &str, many: &str) -> String {
 }
 
 /// Some cases by name, and how many more there are: `rms {"axis":512}, rms {"axis":513} and 32 more`.
-fn named(cases: &[CellId]) -> String {
+pub(super) fn named(cases: &[CellId]) -> String {
     let mut text = cases.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if cases.len() > NAMED {
         text.push_str(&format!(" and {} more", cases.len() - NAMED));
@@ -148,6 +148,23 @@ pub(super) fn verdict_reasons(proof: &Proof, decision: &Decision) -> Vec<Reason>
         let names = others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let text = format!("without it also means without {names}: that needs it");
         reasons.push(Reason { code: "removed-with", text });
+    }
+    reasons
+}
+
+/// What sanitizers found, at the pin and at the witness: one reason for each tool and place.
+pub(super) fn findings(pin: &Compared, witness: Option<&Compared>) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    for (place, compared) in [("pin", Some(pin)), ("witness", witness)] {
+        for (test, compared) in compared.into_iter().flatten() {
+            for (case, sides) in &compared.cases {
+                for (side, with) in [(&sides.without, "without"), (&sides.with, "with")] {
+                    let Some(FailHow::Sanitizer { text }) = side.how() else { continue };
+                    let text = format!("{test} {case} at the {place} {with} the overlay: {text}");
+                    reasons.push(Reason { code: "finding", text });
+                }
+            }
+        }
     }
     reasons
 }
@@ -214,7 +231,7 @@ fn is_not_run(side: &Side) -> bool {
     matches!(&side.mark, Mark::Unknown(blocker) if blocker.code == "not-run")
 }
 
-fn view(side: Option<&Side>) -> CellView {
+pub(super) fn view(side: Option<&Side>) -> CellView {
     let Some(side) = side else {
         return CellView { outcome: "missing", text: None, value: None, runs: 0, failed: 0 };
     };

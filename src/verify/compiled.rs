@@ -3,6 +3,7 @@
 //! Decides from records of a build that are already read. What is not recorded is unknown, never a pass. It does not
 //! decide whether the content of the tree is right: that is the check of the tree.
 
+pub mod commands;
 pub mod deps_log;
 pub mod makefile;
 pub mod ninja_file;

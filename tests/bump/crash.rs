@@ -37,6 +37,7 @@ fn project() -> (Upstream, Project, String) {
     project.write("overlays/up/k.c", NUMBERS.replace("one", "ONE"));
     project.write("overlays/up/old/m.c", NUMBERS.replace("two", "TWO"));
     project.write("pin.txt", &base);
+    project.run(&["lock"]).expect(0);
     (upstream, project, to)
 }
 

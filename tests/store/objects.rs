@@ -24,6 +24,21 @@ fn as_ls_tree(store: &Store, at: CommitId) -> String {
     text.trim_end().to_owned()
 }
 
+/// As a loose object and in a pack.
+#[test]
+fn a_file_of_20_megabytes_is_read() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    git(dir, &["init", "--quiet"]);
+    let large: Vec<u8> = (0..20_000_000_u32).map(|number| (number >> 16) as u8).collect();
+    std::fs::write(dir.join("large"), &large).unwrap();
+    let id = BlobId::parse(&git(dir, &["hash-object", "-w", "large"])).unwrap();
+    assert!(Store::at(dir).unwrap().blob(id).unwrap()[..] == large[..]);
+    git_input(dir, &["pack-objects", "-q", ".git/objects/pack/pack"], format!("{id}\n").as_bytes());
+    git(dir, &["prune-packed"]);
+    assert!(Store::at(dir).unwrap().blob(id).unwrap()[..] == large[..]);
+}
+
 #[test]
 fn listings_entries_and_blobs_are_those_of_git() {
     let scratch = Scratch::new();

@@ -354,7 +354,7 @@ impl<'w> Gathered<'w> {
             .filter_map(|(measured, ..)| measured.profile.clone())
             .collect();
         let devices: Vec<String> = self.loaded.overlay.devices.iter().map(|d| d.value.clone()).collect();
-        let seen: Vec<String> = self.proofs.iter().filter_map(|proof| proof.machine.device.clone()).collect();
+        let seen: Vec<String> = self.proofs.iter().flat_map(|proof| proof.machine.device_names()).collect();
         let redundant = self.verdict() == Verdict::Redundant;
         if redundant { Vec::new() } else { crate::verdict::coverage::gaps(&on, &proven, &devices, &seen) }
     }

@@ -15,7 +15,7 @@ use crate::report::facts::{Measured, Newer, SideFacts, SideOutcome, TestFacts, d
 use crate::variant::Variant;
 use crate::verdict::{State, Which, Witness};
 
-use super::campaign::{Campaign, Candidate, link};
+use super::campaign::{Campaign, Candidate};
 use super::measure::{Interrupted, Lab, Subject};
 use super::sources::Sources;
 
@@ -49,7 +49,7 @@ impl Campaign<'_> {
             let Some(variant) = variants.get(which).filter(|_| asks_witness || !is_witness) else { continue };
             for test in &tests {
                 let state = self.state(variant, test);
-                let Ok(subject) = self.subject(variant) else {
+                let Ok(subject) = self.subjects.get(variant) else {
                     if let State::Blocked(obstacle) = state {
                         let side = blocked(obstacle);
                         measured.results.entry(test.name.value.clone()).or_default().insert(which, side);
@@ -85,7 +85,7 @@ impl Campaign<'_> {
         };
         let mut unused = self.account(candidate, lab);
         for test in tests {
-            let side = match self.subject(variant) {
+            let side = match self.subjects.get(variant) {
                 Err(obstacle) => Some(blocked(obstacle)),
                 Ok(subject) => {
                     let seeds = crate::kernel_test::repeats::seeds(test.repeats);
@@ -107,7 +107,7 @@ impl Campaign<'_> {
     fn test_facts(&self, test: &Test) -> TestFacts {
         let manifest = &self.workspace().manifest;
         TestFacts {
-            linked: link(test),
+            linked: self.link(test),
             definition: definition(&manifest.text, self.profile(), &test.name.value).unwrap_or_default(),
             command: test.command.iter().map(|part| part.value.clone()).collect(),
         }
@@ -157,7 +157,7 @@ impl Campaign<'_> {
                     .insert(format!("{place}: {} was tested, and it is {} now", note.commit, variant.commit));
                 continue;
             }
-            match self.subject(variant) {
+            match self.subjects.get(variant) {
                 Err(obstacle) => {
                     stale.insert(format!("{place}: {}", obstacle.text()));
                 }
@@ -218,6 +218,8 @@ fn side_of(
         State::Ran(ran) => {
             let (record, result) = result.as_ref()?;
             measured.recorded = measured.recorded.max(result.recorded);
+            // It may be another machine's, where this one lacks what the profile requires.
+            measured.machine = result.machine.clone();
             SideOutcome::Ran {
                 sha256: lab.record_sha256(record)?,
                 record: record.clone(),

@@ -5,37 +5,29 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use crate::evidence::VariantNote;
-use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
+use crate::evidence::Machine;
+use crate::id::{Name, OverlayName};
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats;
-use crate::manifest::{Overlay, Test};
-use crate::overlay::{At, Loaded, Resolution, content_at, diff, resolve};
-use crate::tree::{Changes, Listing};
-use crate::upstream::{Upstream, UpstreamError};
+use crate::manifest::{Manifest, Overlay, Profile, Test};
+use crate::upstream::Upstream;
 use crate::variant::{self, Request, Variant, VariantError, Variants};
-use crate::verdict::group::{Together, decide_together};
-use crate::verdict::{
-    Decision, Linked, Obstacle, Pair, Place, Proof, State, Verdict, Which, Witness, decide,
-};
+use crate::verdict::{Decision, Linked, Obstacle, Pair, Place, Proof, State, Which, Witness, decide};
 
-use super::faulty::Faulty;
 use super::measure::{Interrupted, Lab, Subject, Use};
-use super::sources::Sources;
+use super::subjects::Subjects;
 
 /// How often verdicts may want more before it is taken for endless.
 const ROUNDS: usize = 12;
 
 /// A proof under way.
 pub struct Campaign<'a> {
-    workspace: &'a Workspace,
-    features: &'a BTreeSet<Name>,
+    pub(super) workspace: &'a Workspace,
+    pub(super) features: &'a BTreeSet<Name>,
     profile: Option<&'a Name>,
-    upstream: &'a dyn Upstream,
-    listings: BTreeMap<CommitId, Arc<Listing>>,
-    subjects: BTreeMap<Variant, Result<Subject, Obstacle>>,
+    /// Its variants.
+    pub subjects: Subjects<'a>,
     states: BTreeMap<(Variant, Name), State>,
     /// What was built well, and its other side was not.
     beside_failures: BTreeSet<(Variant, Name)>,
@@ -65,9 +57,7 @@ impl<'a> Campaign<'a> {
             workspace,
             features,
             profile,
-            upstream,
-            listings: BTreeMap::new(),
-            subjects: BTreeMap::new(),
+            subjects: Subjects::new(workspace, features, upstream),
             states: BTreeMap::new(),
             beside_failures: BTreeSet::new(),
             decided: RefCell::default(),
@@ -121,11 +111,11 @@ impl<'a> Campaign<'a> {
 
     /// Whether an overlay can be taken out by itself: none needs it, and all others fit without it.
     pub fn stands_alone(&mut self, candidate: &Candidate) -> bool {
-        candidate.variants.removed.len() == 1 && self.subject(&candidate.variants.pin_without).is_ok()
+        candidate.variants.removed.len() == 1 && self.subjects.get(&candidate.variants.pin_without).is_ok()
     }
 
     /// Takes down what is known of a test on a variant.
-    fn learn(&mut self, variant: &Variant, test: &Name, state: State) {
+    pub(super) fn learn(&mut self, variant: &Variant, test: &Name, state: State) {
         self.states.insert((variant.clone(), test.clone()), state);
         self.decided.borrow_mut().clear();
     }
@@ -149,8 +139,26 @@ impl<'a> Campaign<'a> {
         all_known && beside.iter().all(lean_on)
     }
 
+    /// The other machines that measured what the decision on an overlay stands on.
+    pub fn measured_by(&mut self, candidate: &Candidate, lab: &Lab<'_>) -> Vec<Machine> {
+        let variants = &candidate.variants;
+        let witness = variants.witness.iter().flatten();
+        let all: Vec<&Variant> =
+            [&variants.pin_without, &variants.pin_with].into_iter().chain(witness).collect();
+        let mut machines: Vec<Machine> = Vec::new();
+        for test in self.tests_of_name(&variants.overlay) {
+            for variant in &all {
+                let Ok(subject) = self.subjects.get(variant) else { continue };
+                if let Some(machine) = lab.measured_by(&subject, test).filter(|one| !machines.contains(one)) {
+                    machines.push(machine.clone());
+                }
+            }
+        }
+        machines
+    }
+
     fn subject_and_test(&mut self, variant: &Variant, test: &Name) -> Option<(Subject, &'a Test)> {
-        Some((self.subject(variant).ok()?, self.workspace.manifest.test(test.as_str())?))
+        Some((self.subjects.get(variant).ok()?, self.workspace.manifest.test(test.as_str())?))
     }
 
     /// Where one side builds and the other does not: whether both are still so on this machine. Says whether
@@ -170,7 +178,7 @@ impl<'a> Campaign<'a> {
         Ok(news)
     }
 
-    fn confirm_pair(
+    pub(super) fn confirm_pair(
         &mut self,
         pair: [&Variant; 2],
         test: &Test,
@@ -182,7 +190,9 @@ impl<'a> Campaign<'a> {
             _ => return Ok(false),
         };
         let name = &test.name.value;
-        let (Ok(subject), Ok(other)) = (self.subject(failed), self.subject(built)) else { return Ok(false) };
+        let (Ok(subject), Ok(other)) = (self.subjects.get(failed), self.subjects.get(built)) else {
+            return Ok(false);
+        };
         self.beside_failures.insert((built.clone(), name.clone()));
         let seeds = repeats::seeds(repeats::first_runs(test.repeats));
         if lab.failed_once(&subject, test) {
@@ -223,7 +233,7 @@ impl<'a> Campaign<'a> {
             overlay: variants.overlay.clone(),
             removed: variants.removed.clone(),
             redundant: candidate.redundant,
-            tests: tests.iter().map(|test| link(test)).collect(),
+            tests: tests.iter().map(|test| self.link(test)).collect(),
             pin: place(&variants.pin_without, &variants.pin_with),
             witness: match &variants.witness {
                 None => Witness::IsPin,
@@ -233,7 +243,23 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    fn tests_of_name(&self, overlay: &OverlayName) -> Vec<&'a Test> {
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &'a Manifest {
+        &self.workspace.manifest
+    }
+
+    /// A test, as far as it bears on a verdict.
+    pub(super) fn link(&self, test: &Test) -> Linked {
+        link(test, self.profile_table())
+    }
+
+    pub(super) fn profile_table(&self) -> Option<&'a Profile> {
+        self.workspace.manifest.profile(self.profile?.as_str())
+    }
+
+    /// The tests of an overlay by its name.
+    pub(super) fn tests_of_name(&self, overlay: &OverlayName) -> Vec<&'a Test> {
         let overlay = self.workspace.manifest.overlay(overlay.as_str());
         overlay.map(|overlay| self.tests_of(overlay)).unwrap_or_default()
     }
@@ -285,12 +311,14 @@ impl<'a> Campaign<'a> {
             for request in &wanted {
                 for test in request.tests.keys() {
                     let before = self.runs(&request.variant, test);
-                    let state =
-                        match (self.subject(&request.variant), self.workspace.manifest.test(test.as_str())) {
-                            (Ok(subject), Some(test)) => lab.known(&subject, test),
-                            (Err(obstacle), _) => State::Blocked(obstacle),
-                            (_, None) => continue,
-                        };
+                    let state = match (
+                        self.subjects.get(&request.variant),
+                        self.workspace.manifest.test(test.as_str()),
+                    ) {
+                        (Ok(subject), Some(test)) => lab.known(&subject, test),
+                        (Err(obstacle), _) => State::Blocked(obstacle),
+                        (_, None) => continue,
+                    };
                     let is_new = match &state {
                         State::NotRun => false,
                         State::Ran(ran) => ran.runs.len() > before.unwrap_or(0),
@@ -310,7 +338,7 @@ impl<'a> Campaign<'a> {
     }
 
     /// How many runs are known of a test on a variant; `None`: nothing is known.
-    fn runs(&self, variant: &Variant, test: &Name) -> Option<usize> {
+    pub(super) fn runs(&self, variant: &Variant, test: &Name) -> Option<usize> {
         match self.states.get(&(variant.clone(), test.clone())) {
             None | Some(State::NotRun) => None,
             Some(State::Ran(ran)) => Some(ran.runs.len()),
@@ -351,7 +379,7 @@ impl<'a> Campaign<'a> {
     }
 
     /// Runs a test on a variant; says whether more is known afterwards.
-    fn measure(
+    pub(super) fn measure(
         &mut self,
         variant: &Variant,
         test: &Name,
@@ -360,183 +388,12 @@ impl<'a> Campaign<'a> {
     ) -> Result<bool, Interrupted> {
         let Some(table) = self.workspace.manifest.test(test.as_str()) else { return Ok(false) };
         let before = self.runs(variant, test);
-        let state = match self.subject(variant) {
+        let state = match self.subjects.get(variant) {
             Ok(subject) => lab.measure(&subject, table, before.unwrap_or(0), seeds)?,
             Err(obstacle) => State::Blocked(obstacle),
         };
         self.learn(variant, test, state);
         Ok(self.runs(variant, test) != before)
-    }
-
-    /// Whether overlays that can go one by one can all go together; `None` if there are not several.
-    ///
-    /// # Errors
-    /// If we are told to stop.
-    pub fn prove_together(
-        &mut self,
-        decisions: &[Decision],
-        lab: &mut Lab<'_>,
-        may_run: bool,
-    ) -> Result<Option<(Vec<OverlayName>, Together)>, Interrupted> {
-        let goes =
-            |verdict: Verdict| matches!(verdict, Verdict::Droppable | Verdict::Redundant | Verdict::Harmful);
-        let members: Vec<&Decision> = decisions.iter().filter(|decision| goes(decision.verdict)).collect();
-        let names: Vec<&str> = members.iter().map(|member| member.overlay.as_str()).collect();
-        let several = members.iter().filter(|member| member.verdict == Verdict::Droppable).count() > 0;
-        if members.len() < 2 || !several {
-            return Ok(None);
-        }
-        let manifest = &self.workspace.manifest;
-        let with = manifest.overlays.iter().filter(|overlay| overlay.is_on(self.features));
-        let with = Variant {
-            commit: manifest.upstream.pin.value,
-            at_pin: true,
-            fault: None,
-            overlays: with.map(|overlay| overlay.name.value.clone()).collect(),
-        };
-        let without = variant::without_all(manifest, self.features, &names);
-        let mut tests: Vec<&Test> = Vec::new();
-        for test in members.iter().flat_map(|member| self.tests_of_name(&member.overlay)) {
-            if !tests.iter().any(|known| known.name.value == test.name.value) {
-                tests.push(test);
-            }
-        }
-        let needed =
-            members.iter().flat_map(|member| &member.runs_needed).map(|(_, runs)| *runs).max().unwrap_or(1);
-        let mut place = Place::new();
-        for test in &tests {
-            let seeds = repeats::seeds(repeats::first_runs(test.repeats).max(needed));
-            for variant in [&with, &without] {
-                let have = self.runs(variant, &test.name).unwrap_or(0);
-                if have < seeds.len() && may_run {
-                    // What is on record may be less than is needed: a second call runs the rest.
-                    self.measure(variant, &test.name, &seeds[have..], lab)?;
-                    let have = self.runs(variant, &test.name).unwrap_or(0);
-                    if have > 0 && have < seeds.len() {
-                        self.measure(variant, &test.name, &seeds[have..], lab)?;
-                    }
-                } else if have == 0
-                    && let Ok(subject) = self.subject(variant)
-                {
-                    let state = lab.known(&subject, test);
-                    self.learn(variant, &test.name.value, state);
-                }
-            }
-            if may_run {
-                self.confirm_pair([&without, &with], test, lab)?;
-            }
-            let pair = Pair { without: self.state(&without, test), with: self.state(&with, test) };
-            place.insert(test.name.value.clone(), pair);
-        }
-        let linked: Vec<Linked> = tests.iter().map(|test| link(test)).collect();
-        let together = decide_together(&members, &linked, &place);
-        Ok(Some((members.iter().map(|member| member.overlay.clone()).collect(), together)))
-    }
-
-    /// A variant that can be measured, or what is in the way.
-    ///
-    /// # Errors
-    /// If an overlay does not fit there, or objects of the upstream are missing.
-    pub fn subject(&mut self, variant: &Variant) -> Result<Subject, Obstacle> {
-        if let Some(known) = self.subjects.get(variant) {
-            return known.clone();
-        }
-        let subject = self.resolve(variant);
-        self.subjects.insert(variant.clone(), subject.clone());
-        subject
-    }
-
-    fn resolve(&mut self, variant: &Variant) -> Result<Subject, Obstacle> {
-        let upstream = |error: UpstreamError| Obstacle::Upstream(error.to_string());
-        let listing = self.listing(variant.commit)?;
-        let overlays: Vec<&Loaded> = self
-            .workspace
-            .overlays
-            .iter()
-            .filter(|loaded| variant.overlays.contains(loaded.name()))
-            .collect();
-        let fault = match &variant.fault {
-            None => Changes::new(),
-            Some(_) => self.fault(variant)?,
-        };
-        let at = if variant.at_pin { At::Pin(variant.commit) } else { At::Other(variant.commit) };
-        let faulty = Faulty { inner: self.upstream, commit: variant.commit, fault: &fault };
-        let Resolution { changes, by, refused, .. } = resolve(&overlays, at, &faulty).map_err(upstream)?;
-        let label = self.label(variant);
-        if !refused.is_empty() {
-            let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
-            return Err(Obstacle::Conflict(format!("{label}: {}", refused.join("; "))));
-        }
-        let mut all = fault;
-        all.extend(changes);
-        let note = VariantNote {
-            commit: variant.commit,
-            overlays: variant.overlays.clone(),
-            fault: variant.fault.as_ref().map(|fault| fault.display().to_string()),
-        };
-        Ok(Subject { label, sources: Sources::new(variant.commit, listing, all, by), note })
-    }
-
-    fn listing(&mut self, commit: CommitId) -> Result<Arc<Listing>, Obstacle> {
-        if let Some(listing) = self.listings.get(&commit) {
-            return Ok(Arc::clone(listing));
-        }
-        let listing = self.upstream.listing(commit).map_err(|error| Obstacle::Upstream(error.to_string()))?;
-        let listing = Arc::new(listing);
-        self.listings.insert(commit, Arc::clone(&listing));
-        Ok(listing)
-    }
-
-    /// What the patch that plants a fault makes of the pin.
-    fn fault(&self, variant: &Variant) -> Result<Changes, Obstacle> {
-        let name = variant.fault.as_ref().map(|fault| fault.display().to_string()).unwrap_or_default();
-        let patch = self.workspace.overlays.iter().find_map(|loaded| {
-            let witness = loaded.overlay.witness.as_ref().map(|witness| &witness.value);
-            let is_it = matches!(witness, Some(crate::manifest::Witness::Patch(file)) if Some(file) == variant.fault.as_ref());
-            loaded.witness_patch.as_ref().filter(|_| is_it)
-        });
-        let patch = patch.ok_or_else(|| Obstacle::Environment(format!("the patch `{name}` was not read")))?;
-        let at = |path: &UpstreamPath| content_at(self.upstream, variant.commit, path);
-        match diff::apply(patch, &at).map_err(|error| Obstacle::Upstream(error.to_string()))? {
-            diff::Applied::Applied { changes, .. } => Ok(changes),
-            diff::Applied::Refused(rejections) => {
-                let why: Vec<String> =
-                    rejections.iter().map(|r| format!("line {}: {}", r.patch_line, r.why)).collect();
-                Err(Obstacle::Conflict(format!("`{name}` does not apply to the pin: {}", why.join("; "))))
-            }
-        }
-    }
-
-    /// How a variant is called.
-    #[must_use]
-    pub fn label(&self, variant: &Variant) -> String {
-        let list =
-            |names: &[&OverlayName]| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        let manifest = &self.workspace.manifest;
-        let on: Vec<&OverlayName> =
-            manifest.overlays.iter().filter(|o| o.is_on(self.features)).map(|o| &o.name.value).collect();
-        let fault = variant.fault.as_ref().map(|fault| format!(" and {}", fault.display()));
-        let fault = fault.unwrap_or_default();
-        if variant.at_pin {
-            let missing: Vec<&OverlayName> =
-                on.iter().copied().filter(|o| !variant.overlays.contains(o)).collect();
-            let added: Vec<&OverlayName> = variant.overlays.iter().filter(|o| !on.contains(o)).collect();
-            let mut label = format!("pin{fault}");
-            if variant.overlays.is_empty() && on.len() > 3 {
-                return format!("{label} without overlays");
-            }
-            if !missing.is_empty() {
-                label.push_str(&format!(" without {}", list(&missing)));
-            }
-            if !added.is_empty() {
-                label.push_str(&format!(" with {}", list(&added)));
-            }
-            return label;
-        }
-        match variant.overlays.iter().collect::<Vec<_>>().as_slice() {
-            [] => format!("{}{fault}", variant.commit.short()),
-            names => format!("{}{fault} with {}", variant.commit.short(), list(names)),
-        }
     }
 
     /// How many runs of a test took how long, on record for any variant: for an estimate.
@@ -560,15 +417,15 @@ pub fn runs_under(test: &Test, profile: Option<&Name>) -> bool {
         || profile.is_some_and(|profile| test.profiles.iter().any(|p| p.value == *profile))
 }
 
-/// A test, as far as it bears on a verdict.
+/// A test, as far as it bears on a verdict under a profile.
 #[must_use]
-pub fn link(test: &Test) -> Linked {
+pub fn link(test: &Test, profile: Option<&Profile>) -> Linked {
     Linked {
         name: test.name.value.clone(),
         guard: test.guard,
         repeats: test.repeats,
         timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
         min_gain: test.min_gain,
-        sanitizers: test.sanitizers.iter().map(|s| format!("{:?}", s.value).to_lowercase()).collect(),
+        sanitizers: test.sanitizers_under(profile).map(|s| s.as_str().to_owned()).collect(),
     }
 }

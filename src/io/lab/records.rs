@@ -193,7 +193,8 @@ impl Results {
 }
 
 /// The names of all records in a folder, sorted.
-pub(super) fn list(folder: &Path) -> Vec<String> {
+#[must_use]
+pub fn list(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> =
@@ -237,8 +238,9 @@ pub fn machine(requirement: &Requirement) -> Machine {
         os: std::env::consts::OS.to_owned(),
         arch: std::env::consts::ARCH.to_owned(),
         cpu: toolchain::processor(),
-        device: device.as_ref().map(|device| device.name.clone()),
-        driver: device.map(|device| device.driver),
+        device: device.as_ref().map(ToString::to_string),
+        driver: device.as_ref().map(|device| device.driver.clone()),
+        cuda: device.and_then(|device| device.cuda),
     }
 }
 
@@ -268,9 +270,15 @@ mod tests {
                 driver: None,
                 protocol: 1,
             },
+            built_from: None,
             runs: Vec::new(),
             sanitized: BTreeMap::new(),
-            variant: VariantNote { commit: CommitId::from_bytes([1; 20]), overlays: Vec::new(), fault: None },
+            variant: VariantNote {
+                commit: CommitId::from_bytes([1; 20]),
+                overlays: Vec::new(),
+                fault: None,
+                tree: None,
+            },
             machine,
             recorded,
         }

@@ -70,6 +70,10 @@ pub(super) const NO_LEVEL: u32 = u32::MAX;
 /// Bytes of unpacked delta bases that each handle keeps. Without such a cache, history takes three times as long.
 const PACK_CACHE: usize = 16 << 20;
 
+/// The largest object that is read, 2 GiB: a repository that is not trusted could otherwise ask for any amount of memory. The
+/// default of gix, 16 MiB, is less than some upstreams have.
+const LARGEST: &str = "gitoxide.objects.allocLimit=2147483648";
+
 /// What a walk needs of a commit.
 #[derive(Debug, Clone)]
 pub(super) struct Header {
@@ -112,7 +116,7 @@ impl Objects {
         // own configuration is not acted on, whoever owns it.
         let options = gix::open::Options::isolated()
             .with(gix::sec::Trust::Reduced)
-            .config_overrides(["core.useReplaceRefs=false"]);
+            .config_overrides(["core.useReplaceRefs=false", LARGEST]);
         let repository = options.open(path).map_err(|error| sentence(&error))?;
         let local = repository.to_thread_local();
         let shallow = local.is_shallow().map_err(|error| sentence(&error))?;

@@ -4,6 +4,7 @@
 //! lies in that folder from the start, so that it is held from the first file on. Nothing is flushed
 //! to disk: after a power failure soon after the run, remove the tree and make it again (`verify` tells).
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -13,7 +14,7 @@ use rustix::io::Errno;
 
 use super::attestation;
 use super::error::TreeError;
-use super::folder::{Root, Walker, create_at, stat_at};
+use super::folder::{Root, Walker, create_at, split, stat_at};
 use super::letter_case;
 use super::lock::{Lock, Sharing};
 use super::run::content_of;
@@ -25,8 +26,10 @@ use crate::tree::{Entry, Mode};
 use crate::upstream::Upstream;
 
 const THREADS: usize = 2;
-/// Steps that a thread takes at a time: neighbours, so that it stays in one folder.
+/// Steps that a thread takes at a time: more than this many only from one folder,
 const BATCH: usize = 16;
+/// and no more than this many.
+const LARGE_BATCH: usize = 256;
 
 /// All that is wanted, by path.
 pub(super) fn wanted_entries(wanted: &Wanted) -> Vec<(&UpstreamPath, Entry)> {
@@ -213,15 +216,14 @@ fn write_all(
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let total = plan.steps.len();
+    let batches = batches(&plan.steps);
     let write_some = |progress: &mut dyn FnMut(usize)| {
         let mut walker = Walker::new(root);
         let mut stamps = Vec::new();
         loop {
-            let start = next.fetch_add(BATCH, Ordering::Relaxed);
-            if start >= total || failed.load(Ordering::Relaxed) {
-                return Ok(stamps);
-            }
-            for (index, step) in plan.steps.iter().enumerate().skip(start).take(BATCH) {
+            let batch = batches.get(next.fetch_add(1, Ordering::Relaxed));
+            let Some(batch) = batch.filter(|_| !failed.load(Ordering::Relaxed)) else { return Ok(stamps) };
+            for (index, step) in plan.steps.iter().enumerate().take(batch.end).skip(batch.start) {
                 match write_step(root, &mut walker, wanted, upstream, step) {
                     Ok(stamp) => stamps.push((index, stamp)),
                     Err(error) => {
@@ -230,7 +232,7 @@ fn write_all(
                     }
                 }
             }
-            progress((start + BATCH).min(total));
+            progress(batch.end);
         }
     };
     std::thread::scope(|scope| {
@@ -248,6 +250,23 @@ fn write_all(
         }
         Ok(stamps)
     })
+}
+
+/// What a thread takes at a time: whole folders, if they are not large. Two threads in one folder would wait for each other
+/// at every file that they make.
+fn batches(steps: &[Step]) -> Vec<Range<usize>> {
+    let mut batches: Vec<Range<usize>> = Vec::new();
+    let mut last = None;
+    for (index, step) in steps.iter().enumerate() {
+        let folder = split(step.path.as_bytes()).0;
+        let most = if last == Some(folder) { LARGE_BATCH } else { BATCH };
+        match batches.last_mut().filter(|batch| batch.len() < most) {
+            Some(batch) => batch.end = index + 1,
+            None => batches.push(index..index + 1),
+        }
+        last = Some(folder);
+    }
+    batches
 }
 
 fn write_step(
@@ -273,4 +292,39 @@ fn write_step(
         mode => create_at(folder, name, mode == Mode::Executable, &bytes).and_then(rustix::fs::fstat),
     };
     Ok(Stamp::of(&stat.map_err(failed)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::BlobId;
+
+    fn steps(paths: impl IntoIterator<Item = String>) -> Vec<Step> {
+        let to = Some(Entry { mode: Mode::File, id: BlobId::of(b"") });
+        let step = |path: String| {
+            let path = UpstreamPath::parse(path.as_bytes()).unwrap();
+            Step { path, from: Found::Absent, to, keep: false }
+        };
+        paths.into_iter().map(step).collect()
+    }
+
+    fn folder(name: &str, files: usize) -> impl Iterator<Item = String> {
+        (0..files).map(move |number| format!("{name}/{number:05}"))
+    }
+
+    #[test]
+    fn a_thread_takes_whole_folders() {
+        let paths = folder("a", 20).chain(folder("b", 3)).chain(folder("c", 30)).chain(folder("d", 1));
+        assert_eq!(batches(&steps(paths)), [0..20, 20..53, 53..54]);
+        assert!(batches(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_large_folder_is_shared() {
+        let many = batches(&steps(folder("a", 2 * LARGE_BATCH + 1)));
+        assert_eq!(
+            many,
+            [0..LARGE_BATCH, LARGE_BATCH..2 * LARGE_BATCH, 2 * LARGE_BATCH..2 * LARGE_BATCH + 1]
+        );
+    }
 }

@@ -1,11 +1,11 @@
 //! Paths that differ in case only, on file systems that take them for one.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use bstr::{BStr, BString, ByteSlice};
 
 use super::error::TreeError;
-use super::folder::{Root, create_at, stat_at, unlink_at};
+use super::folder::{Root, create_at, split, stat_at, unlink_at};
 use crate::plan::Wanted;
 
 const PROBE: &str = "Case-Probe";
@@ -24,10 +24,14 @@ pub(super) fn check(home: &Root, wanted: &Wanted) -> Result<(), TreeError> {
 
 /// Two wanted paths, or folders of such, that differ in case only.
 fn collision(wanted: &Wanted) -> Option<(BString, BString)> {
-    let mut spelled: BTreeMap<Vec<u8>, &BStr> = BTreeMap::new();
+    let mut spelled: HashMap<Vec<u8>, &BStr> = HashMap::with_capacity(wanted.listing.len());
     let added = wanted.changes.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
+    let mut before = BStr::new("");
     for path in wanted.listing.keys().chain(added) {
-        for part in path.ancestors().chain([path.as_bytes()]) {
+        let folder = split(path.as_bytes()).0;
+        // Paths come sorted: the folder is mostly the one that was looked at last.
+        let is_next = folder != std::mem::replace(&mut before, folder);
+        for part in path.ancestors().filter(|_| is_next).chain([path.as_bytes()]) {
             let folded = fold(part);
             match spelled.get(&folded) {
                 Some(first) if *first != part => return Some(((*first).into(), part.into())),

@@ -9,7 +9,7 @@
 //! | what an earlier run left, to compare with | `state`, in `.overlaid/state` |
 //! | a tree that is not there yet | `cold` |
 //! | one run: look, plan, do, remember | `run` |
-//! | all steps or none, whatever happens; a damaged state | `transaction`, `journal`, `recovery` |
+//! | all steps or none, whatever happens; a damaged state | `transaction`, `new_content`, `journal`, `recovery` |
 //! | paths that never follow a link | `folder` |
 //! | every file against what is wanted | `observe` |
 //! | that nothing changed since the last run, without reading anything | `unchanged` |
@@ -21,6 +21,7 @@ mod folder;
 mod journal;
 mod letter_case;
 mod lock;
+mod new_content;
 #[cfg(feature = "git")]
 mod observe;
 mod originals;

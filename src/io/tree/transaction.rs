@@ -21,16 +21,16 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::{BString, ByteSlice};
-use rustix::fs::{AtFlags, RenameFlags, Timestamps};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::error::TreeError;
 use super::folder::{Root, Walker, Way, create_at, split, stat_at, unlink_at};
 use super::journal::{Journal, KEPT, kept_path};
-use super::state::{Stamp, timespec};
+use super::new_content::{change_places, flush_all, rename_to_free, set_time, take_permissions};
+use super::state::Stamp;
 use super::survey::{clears, look_at};
 use crate::id::UpstreamPath;
 use crate::plan::{Action, Found};
@@ -296,6 +296,9 @@ impl<'r> Transaction<'r> {
             self.give_second_name(index, &folder, name.as_bytes())?;
         }
         let staged = index.to_string();
+        if replaces && let Some(Entry { mode: mode @ (Mode::File | Mode::Executable), .. }) = step.to {
+            take_permissions(&self.stage, &staged, &folder, name, mode).map_err(failed)?;
+        }
         let old = match &self.expected {
             Some(expected) => expected[index],
             None => stat_at(&folder, name).map_err(failed)?.map(|stat| Stamp::of(&stat)),
@@ -580,27 +583,6 @@ pub(super) fn next_kept(home: &Root) -> Result<u32, TreeError> {
     Ok(numbers.max().unwrap_or(0).saturating_add(1))
 }
 
-/// Two paths change places in one step; `NOENT` if nothing is at the second.
-fn change_places(from: &Root, staged: &str, folder: &OwnedFd, name: &bstr::BStr) -> Result<(), Errno> {
-    rustix::fs::renameat_with(from, staged, folder, name.as_bytes(), RenameFlags::EXCHANGE)
-}
-
-/// Renames to a place where nothing is; `false` if something is there.
-fn rename_to_free(from: impl AsFd, old: &[u8], folder: &OwnedFd, name: &bstr::BStr) -> Result<bool, Errno> {
-    match rustix::fs::renameat_with(&from, old, folder, name.as_bytes(), RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(true),
-        Err(Errno::EXIST) => Ok(false),
-        // Not on this file system: then with a gap between the look and the rename.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            if stat_at(folder, name)?.is_some() {
-                return Ok(false);
-            }
-            rustix::fs::renameat(&from, old, folder, name.as_bytes()).map(|()| true)
-        }
-        Err(error) => Err(error),
-    }
-}
-
 fn is_same(a: &rustix::fs::Stat, b: &rustix::fs::Stat) -> bool {
     (a.st_ino, a.st_dev) == (b.st_ino, b.st_dev)
 }
@@ -622,48 +604,4 @@ fn remove_if_empty(root: &Root, path: &bstr::BStr) -> Result<(), TreeError> {
         Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(()),
         Err(error) => Err(TreeError::io("remove", root.at(path), error)),
     }
-}
-
-/// Gives new content its time: now, by the precise clock (the file system's own may lag behind that of a
-/// build output that was just written), and later than what was there, so that every build tool sees it.
-fn set_time(folder: impl AsFd + Copy, name: &[u8], old: Option<&Stamp>, keep: bool) -> Result<Stamp, Errno> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let old = old.map(|old| old.mtime);
-    let set = |time: i64| {
-        let time = timespec(time);
-        let times = Timestamps { last_access: time, last_modification: time };
-        rustix::fs::utimensat(folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-        stat_at(folder, name)?.map(|stat| Stamp::of(&stat)).ok_or(Errno::NOENT)
-    };
-    if let (true, Some(old)) = (keep, old) {
-        return set(old);
-    }
-    // Some file systems keep times to the second, or to two.
-    let mut stamp = set(now.max(old.map_or(i64::MIN, |old| old.saturating_add(1))))?;
-    for more in [1_000_000, 1_000_000_000, 2_000_000_000] {
-        match old {
-            Some(old) if stamp.mtime <= old => stamp = set(old.saturating_add(more))?,
-            _ => break,
-        }
-    }
-    Ok(stamp)
-}
-
-#[cfg(target_os = "linux")]
-fn flush_all(folder: &Root) -> Result<(), TreeError> {
-    rustix::fs::openat(folder, c".", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty())
-        .and_then(rustix::fs::syncfs)
-        .map_err(|error| TreeError::io("flush", folder.path(), error))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn flush_all(folder: &Root) -> Result<(), TreeError> {
-    for name in folder.names()? {
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW;
-        if let Ok(file) = rustix::fs::openat(folder, name.as_bytes(), flags, rustix::fs::Mode::empty()) {
-            rustix::fs::fsync(file).map_err(|error| TreeError::io("flush", folder.at(&name), error))?;
-        }
-    }
-    Ok(())
 }

@@ -239,9 +239,14 @@ fn is_as_it_was(reader: &mut Reader<'_>, dir: &Path) -> Option<bool> {
         return Some(false);
     }
     let overlaid = pop_all(reader)?;
+    // In a tree of ours, each folder above a file was just seen to be the one that it was, and no link.
+    let are_folders_seen = !folders.is_empty();
     Some(all_in_threads(&overlaid, |part| {
         let mut walker = Walker::new(&root);
         part.iter().all(|(path, stamp)| {
+            if are_folders_seen && stamp.is_some() {
+                return stamp_at(&root, *path, false).is_ok_and(|now| now == *stamp);
+            }
             let Ok(path) = UpstreamPath::parse(path) else { return false };
             stamp_of(&mut walker, &path).is_ok_and(|now| now == *stamp)
         })

@@ -50,6 +50,27 @@ fn only_overlaid_paths_are_touched_and_come_back() {
 }
 
 #[test]
+fn a_file_that_is_replaced_keeps_its_permissions_but_for_the_right_to_run_it() {
+    let (_folder, dir) = place();
+    theirs(&dir);
+    let set = |at: &str, bits| {
+        std::fs::set_permissions(dir.join(at), std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    set("a", 0o664);
+    set("c/run", 0o640);
+    let bits = |at: &str| std::fs::metadata(dir.join(at)).unwrap().permissions().mode() & 0o7777;
+    overlaid().adopt(&dir);
+    assert_eq!((bits("a"), bits("c/run")), (0o664, 0o750), "applied");
+    goal(PIN, &[]).adopt(&dir);
+    assert_eq!((bits("a"), bits("c/run")), (0o664, 0o750), "restored, as upstream has it");
+    goal(PIN, &[("c/run", "no program")]).adopt(&dir);
+    assert_eq!(bits("c/run"), 0o640);
+    set("a", 0o600);
+    overlaid().adopt(&dir);
+    assert_eq!(bits("a"), 0o600);
+}
+
+#[test]
 fn one_overlay_goes_and_another_stays() {
     let (_folder, dir) = place();
     theirs(&dir);

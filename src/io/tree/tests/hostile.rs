@@ -192,3 +192,58 @@ fn every_kind_of_difference_is_found() {
         expected.into_iter().map(|(at, kind)| Difference { path: at.into(), kind }).collect();
     assert_eq!(compare(&dir, &goal.wanted).unwrap(), expected);
 }
+
+/// While a folder and a link to somewhere else change places all the time, runs go on. Each may do its work or refuse; none
+/// may write, remove or rename anything through the link.
+#[test]
+fn nothing_is_written_outside_while_a_folder_and_a_link_change_places() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    const AT_LEAST: usize = 25;
+    let (_folder, dir, outside) = pinned();
+    write(&outside.join("d"), "d");
+    write(&outside.join("deep/f"), "f");
+    let spare = dir.with_file_name("spare");
+    symlink(&outside, &spare).unwrap();
+    let before = stamps(&outside);
+    let change_places = || {
+        let exchange = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, dir.join("a/b"), rustix::fs::CWD, &spare, exchange)
+    };
+    // Replaces, adds (also in a folder that is to be made) and removes below the folder.
+    let ours = [("a/b/c", "ours"), ("a/b/d", "-"), ("a/b/new", "new"), ("a/b/deep/f", "f"), ("a/b/n/m", "m")];
+    let (applied, restored) = (goal(PIN, &ours), goal(PIN, &[]));
+    let stop = AtomicBool::new(false);
+    let (mut done, mut stopped) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                // A run may have moved the folder for a moment.
+                let _ = change_places();
+                std::thread::sleep(std::time::Duration::from_micros(50));
+            }
+        });
+        let start = std::time::Instant::now();
+        while (done < AT_LEAST || stopped < AT_LEAST) && start.elapsed().as_secs() < 20 {
+            for goal in [&applied, &restored] {
+                match goal.bring_with(&dir, Options::default()).0 {
+                    Ok(Outcome::Changed(_)) => done += 1,
+                    Ok(Outcome::Refused(_)) | Err(_) => stopped += 1,
+                    Ok(_) => {}
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(stamps(&outside), before);
+    assert!(
+        done > 0 && stopped > 0,
+        "{done} runs did their work and {stopped} did not: the race was not one"
+    );
+    if std::fs::symlink_metadata(dir.join("a/b")).is_ok_and(|meta| meta.is_symlink()) {
+        change_places().unwrap();
+    }
+    applied.force(&dir);
+    assert_eq!(texts(&dir)["a/b/c"], "ours");
+    assert_eq!(texts(&dir)["a/b/n/m"], "m");
+    assert_eq!(stamps(&outside), before);
+}
