@@ -329,3 +329,33 @@ fn a_quote_of_a_forge_has_a_link_with_lines_and_commit() {
     project.run(&["--offline", "report", "--quote", "src/none.cu:1"]).expect(2);
     project.run(&["--offline", "report", "--quote", "src/k.cu"]).expect(2);
 }
+
+/// The sample with the reports that this repository holds.
+fn sample_with_reports() -> Project {
+    let project = crate::rowops::sample();
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for entry in walkdir::WalkDir::new(here.join("docs/upstream")) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            let path = entry.path().strip_prefix(here).unwrap();
+            project.write(&path.display().to_string(), std::fs::read(entry.path()).unwrap());
+        }
+    }
+    project
+}
+
+#[test]
+fn the_reports_of_the_sample_hold_wherever_they_are_checked() {
+    let project = sample_with_reports();
+    let draft = project.read("docs/upstream/argmax-first-index.md");
+    let retraction = project.read("docs/upstream/rms-norm-held-back.md");
+    assert!(draft.contains("Status: a draft") && retraction.contains("Status: a retraction"));
+    let run = project.run(&["-m", "rowops", "report", "--check", "--json"]).expect(0);
+    assert_eq!(run.json()["reports"].as_array().unwrap().len(), 2, "{}", run.stdout);
+
+    let worse = draft.replacen("fail, worst 5", "fail, worst 6", 1);
+    assert_ne!(worse, draft);
+    project.write("docs/upstream/argmax-first-index.md", worse);
+    let run = project.run(&["-m", "rowops", "report", "--check"]).expect(1);
+    assert!(run.stdout.contains("generated-edited"), "{}", run.stdout);
+}

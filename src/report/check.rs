@@ -3,7 +3,7 @@
 //! Decides from texts and answers that were fetched before. Each finding names the line and what to do.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -283,7 +283,7 @@ fn broken(file: &Path, text: &str, link: &Link, answers: &Answers<'_>) -> Option
     }
 }
 
-fn display(path: &PathBuf) -> String {
+fn display(path: &Path) -> String {
     crate::escape::for_terminal(path.display().to_string())
 }
 

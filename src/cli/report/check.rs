@@ -133,7 +133,7 @@ fn look(
         }));
         match workspace.overlay(facts.overlay.as_str()) {
             Some(loaded) if facts.retired.is_none() => {
-                let mut gathered = Gathered::with_store(context, workspace, loaded, Rc::clone(store))?;
+                let mut gathered = Gathered::with_store(workspace, loaded, Rc::clone(store))?;
                 if facts.pin != workspace.manifest.upstream.pin.value {
                     stale.push(format!(
                         "it was written at pin {}, and the pin is {} now",

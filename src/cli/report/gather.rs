@@ -50,8 +50,6 @@ pub struct Gathered<'w> {
     pub set_aside: Vec<String>,
     /// The last decision that says nothing, for its reasons.
     open: Option<Decision>,
-    /// The options that a person gave, for commands that are shown.
-    pub options: String,
 }
 
 impl<'w> Gathered<'w> {
@@ -66,7 +64,7 @@ impl<'w> Gathered<'w> {
         ui: &mut Ui,
     ) -> Result<Self, Failure> {
         let store = context.store(workspace, ui)?;
-        Self::with_store(context, workspace, loaded, Rc::new(store))
+        Self::with_store(workspace, loaded, Rc::new(store))
     }
 
     /// As [`Gathered::new`], with a store.
@@ -74,7 +72,6 @@ impl<'w> Gathered<'w> {
     /// # Errors
     /// If the report cannot be read.
     pub fn with_store(
-        context: &Context,
         workspace: &'w Workspace,
         loaded: &'w Loaded,
         store: Rc<Store>,
@@ -98,7 +95,6 @@ impl<'w> Gathered<'w> {
             records: BTreeMap::new(),
             set_aside: Vec::new(),
             open: None,
-            options: super::options(context),
         };
         gathered.take_from_before();
         Ok(gathered)
@@ -331,9 +327,6 @@ impl<'w> Gathered<'w> {
     }
 
     /// What a drop still needs: profiles that turn the overlay on, devices that it names.
-    ///
-    /// # Errors
-    /// Never; features that exclude each other turn nothing on.
     #[must_use]
     pub fn gaps(&self, context: &Context) -> Vec<Reason> {
         let on: Vec<Name> = self

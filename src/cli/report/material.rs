@@ -211,15 +211,7 @@ impl Gathered<'_> {
 
     /// Quotes of this upstream, as a template's function can keep them: all that is asked is read before.
     fn quotes(&self) -> QuoteSource<'_> {
-        QuoteSource { store: &*self.store, url: self.workspace.manifest.upstream.url.value.clone() }
-    }
-
-    /// A quote made again.
-    ///
-    /// # Errors
-    /// If there are no such lines.
-    pub fn quote(&self, place: &Place) -> Result<String, quote::QuoteError> {
-        quote::render(place, &self.workspace.manifest.upstream.url.value, &reader(&*self.store))
+        QuoteSource { store: &self.store, url: self.workspace.manifest.upstream.url.value.clone() }
     }
 }
 
