@@ -136,6 +136,8 @@ fn refuse(
 ) -> Answer {
     let name = gathered.loaded.name().as_str();
     let verdict = gathered.verdict();
+    // What a drop still needs matters only where the verdict says that it can go.
+    let gaps = if should_go(verdict) { gaps } else { &[] };
     let mut reasons: Vec<String> = gaps.iter().map(|gap| gap.text.clone()).collect();
     if !should_go(verdict) {
         reasons.extend(gathered.reasons());
