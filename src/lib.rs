@@ -24,6 +24,7 @@
 //!    them. [`export`]: what they are in other tools' formats.
 //! 9. [`mod@import`] and [`pins`]: from what people have to manifests and overlays.
 //! 10. [`kernel_test`], [`variant`], [`evidence`], [`verdict`]: the proof. `io::lab` builds and runs. [`bisect`]: since when.
+//! 11. `report`: what may be said of an overlay, and on what grounds.
 //!
 //! Everything outside of [`io`] and [`cli`] takes values and gives values: no files, no processes, no clock, no
 //! environment. `Err` means "could not find out"; a conflict, a failing case or a file that drifted is an answer.
@@ -94,6 +95,8 @@ pub mod plan;
 pub mod provenance;
 #[cfg(feature = "cli")]
 pub mod refresh;
+#[cfg(feature = "cli")]
+pub mod report;
 #[cfg(feature = "cli")]
 pub mod split;
 pub mod tree;

@@ -9,7 +9,7 @@ const PARENT: &str = "ed0c2f3f5b288744ca324834c3a03a3966cf6c96";
 const FIX: &str = "c478bf7ad2a56d96d6b91c643921c1f6fa637905";
 
 /// The sample in a folder of its own: what a run writes does not end up in this repository.
-fn sample() -> Project {
+pub(crate) fn sample() -> Project {
     let project = Project::new();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let copied = [

@@ -12,6 +12,7 @@ mod command_line;
 mod compiled;
 mod context;
 mod diff;
+mod drop;
 mod edit;
 mod error;
 mod export;
@@ -23,6 +24,7 @@ mod prove;
 mod refresh;
 mod refusal;
 mod rename;
+mod report;
 mod restore;
 mod split;
 mod status;
@@ -112,6 +114,8 @@ enum Command {
     Rename(rename::Args),
     Split(split::Args),
     Export(export::Args),
+    Report(report::Args),
+    Drop(drop::Args),
     Init(init::Args),
     Import(import::Args),
 }
@@ -154,6 +158,8 @@ fn run() -> ExitCode {
         Command::Rename(args) => rename::run(&context, args, &mut ui),
         Command::Split(args) => split::run(&context, args, &mut ui),
         Command::Export(args) => export::run(&context, args, &mut ui),
+        Command::Report(args) => report::run(&context, args, &mut ui),
+        Command::Drop(args) => drop::run(&context, args, &mut ui),
         Command::Init(args) => init::run(&context, args, &mut ui),
         Command::Import(args) => import::run(&context, args, &mut ui),
     };

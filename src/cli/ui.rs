@@ -13,6 +13,7 @@ use super::error::Failure;
 /// Where a command says things.
 pub struct Ui {
     json: bool,
+    silent: bool,
     width: usize,
     progress: Option<indicatif::ProgressBar>,
 }
@@ -61,7 +62,13 @@ impl Ui {
             .then(terminal_size::terminal_size)
             .flatten()
             .map_or(100, |(width, _)| usize::from(width.0).clamp(60, 200));
-        Self { json, width, progress: None }
+        Self { json, silent: false, width, progress: None }
+    }
+
+    /// A printer that prints no result: for a step of another command, which says itself what was done.
+    #[must_use]
+    pub fn silent() -> Self {
+        Self { silent: true, ..Self::new(false) }
     }
 
     /// Whether the result is one JSON document.
@@ -107,11 +114,17 @@ impl Ui {
 
     /// A line of the result.
     pub fn line(&mut self, text: impl std::fmt::Display) {
+        if self.silent {
+            return;
+        }
         self.suspend(|| print_or_quit(&mut anstream::stdout().lock(), &format!("{text}\n")));
     }
 
     /// A part of the result, as it is, bytes of others included.
     pub fn bytes(&mut self, bytes: &[u8]) {
+        if self.silent {
+            return;
+        }
         self.suspend(|| {
             let mut out = std::io::stdout().lock();
             quit_on_broken_pipe(out.write_all(bytes).and_then(|()| out.flush()));

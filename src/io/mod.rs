@@ -43,6 +43,8 @@ pub mod process;
 pub mod python;
 #[cfg(feature = "proof")]
 pub mod reads;
+#[cfg(feature = "cli")]
+pub mod report_files;
 #[cfg(feature = "git")]
 pub mod reports;
 #[cfg(feature = "cli")]

@@ -1,6 +1,6 @@
 //! What comes out: the verdict, the cases behind it, and what would have to be run to know more.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::proof::CellId;
 use crate::id::{Name, OverlayName};
@@ -121,7 +121,7 @@ pub struct Reason {
 }
 
 /// Which of the four variants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Which {
     /// The pin with all active overlays, save the overlay and those that need it.

@@ -26,7 +26,7 @@ pub struct Proof {
 }
 
 /// A linked test, as far as it bears on a verdict.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Linked {
     /// Its name.
     pub name: Name,

@@ -229,6 +229,12 @@ impl<'a> Lab<'a> {
         std::mem::take(&mut self.results.refused)
     }
 
+    /// The machine that evidence of this lab speaks for.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// The device that evidence of this machine speaks for, by all its names.
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {

@@ -26,7 +26,10 @@
 //! | since when an overlay is not needed | `bisection` |
 //! | what verdicts want, until they want no more | `campaign` |
 //! | several overlays at once: drops, rivals | `together` |
+//! | what a decision was made from, for reports | `account` |
 
+#[cfg(feature = "cli")]
+mod account;
 pub mod alone;
 #[cfg(feature = "git")]
 pub mod answers;

@@ -35,6 +35,13 @@ impl Lab<'_> {
     /// What another machine measured of a test on a variant. `None`: nothing that holds here, or this machine can
     /// measure itself.
     pub(super) fn state_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<State> {
+        let record = self.record_elsewhere(subject, test)?;
+        self.note_use(&record);
+        Some(self.state(subject, test, &record))
+    }
+
+    /// The record behind [`Lab::state_elsewhere`].
+    pub(super) fn record_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<OnRecord> {
         if matches!(self.workshop.requirement, Requirement::Nothing | Requirement::Device(_)) {
             return None;
         }
@@ -55,9 +62,7 @@ impl Lab<'_> {
             machine: result.machine.clone(),
             recorded: result.recorded,
         };
-        let record = OnRecord { build, result: Some((name, result)) };
-        self.note_use(&record);
-        Some(self.state(subject, test, &record))
+        Some(OnRecord { build, result: Some((name, result)) })
     }
 
     fn find_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<(String, ResultRecord)> {

@@ -59,6 +59,29 @@ impl Lab<'_> {
         }
     }
 
+    /// The build of a test on a variant that holds here, and the record of its runs by the name of its file. Starts no
+    /// program and touches no tree.
+    pub fn records_of(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+    ) -> Option<(BuildRecord, Option<(String, ResultRecord)>)> {
+        let record = match self.record_elsewhere(subject, test) {
+            Some(record) => record,
+            None => {
+                let plan = self.plan(test).ok()?;
+                self.on_record(subject, test, &plan)?
+            }
+        };
+        Some((record.build, record.result))
+    }
+
+    /// The hash of a record's file.
+    pub fn record_sha256(&mut self, record: &str) -> Option<String> {
+        let file = self.workshop.root.join(&self.docs).join("evidence").join(record);
+        self.workshop.hashes.sha256(&file).ok()
+    }
+
     pub(super) fn note_use(&mut self, record: &OnRecord) {
         let files = &mut self.used.files;
         files.extend(record.build.inputs.project.clone());
