@@ -80,6 +80,8 @@ pub mod overlay;
 pub mod plan;
 #[cfg(feature = "git")]
 pub mod provenance;
+#[cfg(feature = "cli")]
+pub mod report;
 pub mod tree;
 pub mod upstream;
 #[cfg(feature = "proof")]

@@ -14,8 +14,10 @@ mod diff;
 mod error;
 mod lock;
 mod locked;
+mod page;
 mod prove;
 mod refusal;
+mod report;
 mod restore;
 mod status;
 mod table;
@@ -96,6 +98,7 @@ enum Command {
     Prove(prove::Args),
     Bump(bump::Args),
     Accept(accept::Args),
+    Report(report::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -129,6 +132,7 @@ fn run() -> ExitCode {
         Command::Prove(args) => prove::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
+        Command::Report(args) => report::run(&context, args, &mut ui),
     };
     ui.end_progress();
     match result {

@@ -128,7 +128,7 @@ pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> 
 }
 
 /// As [`inspect_as_far`], but what was found out before is not looked for again.
-fn inspect_kept(
+pub(super) fn inspect_kept(
     workspace: &Workspace,
     loaded: &[&Loaded],
     store: &Store,
@@ -331,7 +331,7 @@ fn tone(state: State) -> Tone {
 }
 
 /// What the overlay changes of its base: the worst delta of its paths, and how many lines.
-fn describe_change(report: &OverlayReport) -> String {
+pub(super) fn describe_change(report: &OverlayReport) -> String {
     let delta = report.paths.iter().map(|path| path.delta).collect::<Option<Vec<_>>>();
     let word = match delta.and_then(|deltas| deltas.into_iter().max()) {
         Some(Delta::Identical) => return "nothing".to_owned(),
@@ -367,7 +367,7 @@ fn describe_verdict(
     }
 }
 
-fn describe_age(seconds: i64) -> String {
+pub(super) fn describe_age(seconds: i64) -> String {
     match seconds.max(0) {
         0..60 => "just now".to_owned(),
         60..3_600 => format!("{} min ago", seconds / 60),
@@ -376,7 +376,7 @@ fn describe_age(seconds: i64) -> String {
     }
 }
 
-fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chosen: bool) -> String {
+pub(super) fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chosen: bool) -> String {
     if !loaded.overlay.active {
         return "stands back".to_owned();
     }

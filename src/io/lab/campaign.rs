@@ -89,15 +89,23 @@ impl<'a> Campaign<'a> {
         if let Some(decision) = self.decided.borrow().get(overlay) {
             return decision.clone();
         }
-        let by_pin = decide(&self.proof(candidate, false));
-        let asks = |which: Which| by_pin.wants.iter().any(|want| want.which == which);
-        let decision = if asks(Which::WitnessWithout) || asks(Which::WitnessWith) {
-            decide(&self.proof(candidate, true))
-        } else {
-            by_pin
-        };
+        let (_, decision) = self.basis(candidate);
         self.decided.borrow_mut().insert(overlay.clone(), decision.clone());
         decision
+    }
+
+    /// What a decision is made from, and the decision.
+    #[must_use]
+    pub fn basis(&self, candidate: &Candidate) -> (Proof, Decision) {
+        let at_pin = self.proof(candidate, false);
+        let by_pin = decide(&at_pin);
+        let asks = |which: Which| by_pin.wants.iter().any(|want| want.which == which);
+        if asks(Which::WitnessWithout) || asks(Which::WitnessWith) {
+            let everywhere = self.proof(candidate, true);
+            let decision = decide(&everywhere);
+            return (everywhere, decision);
+        }
+        (at_pin, by_pin)
     }
 
     /// Whether an overlay can be taken out by itself: none needs it, and all others fit without it.

@@ -218,6 +218,12 @@ impl<'a> Lab<'a> {
         std::mem::take(&mut self.results.refused)
     }
 
+    /// The machine that evidence of this lab speaks for.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// The devices that evidence of this machine speaks for.
     #[must_use]
     pub fn device(&self) -> Option<&str> {
