@@ -12,8 +12,10 @@ mod compiled;
 mod context;
 mod diff;
 mod error;
+mod explain;
 mod lock;
 mod locked;
+mod man;
 mod page;
 mod prove;
 mod refusal;
@@ -99,6 +101,8 @@ enum Command {
     Bump(bump::Args),
     Accept(accept::Args),
     Report(report::Args),
+    Man(man::Args),
+    Completions(man::CompletionsArgs),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -133,6 +137,8 @@ fn run() -> ExitCode {
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
         Command::Report(args) => report::run(&context, args, &mut ui),
+        Command::Man(args) => man::run(args, &mut ui),
+        Command::Completions(args) => man::completions(args, &mut ui),
     };
     ui.end_progress();
     match result {

@@ -20,7 +20,7 @@ use crate::provenance::{Look, OverlayReport, State};
 use crate::report::page::model::{Noted, OverlayPart, Page, PathDelta, ProofPart, UpstreamPart};
 use crate::report::page::render;
 use crate::report::picture::{self, Bound};
-use crate::verdict::{Decision, Pair, Proof, State as TestState, Witness};
+use crate::verdict::{Decision, Pair, Proof, State as TestState, Verdict, Witness};
 
 use super::bench::{profile_name, with_lab};
 use super::diff::{Against, PathChange, changes_against, compare};
@@ -56,7 +56,9 @@ pub fn run(
     let file = file.unwrap_or_else(|| context.root.join(FILE));
     write(&file, html.as_bytes())?;
     if ui.is_json() {
-        ui.document(&json!({ "schema": "overlaid.page.v1", "file": file.display().to_string(), "bytes": html.len() }));
+        ui.document(
+            &json!({ "schema": "overlaid.page.v1", "file": file.display().to_string(), "bytes": html.len() }),
+        );
     } else {
         ui.line(format_args!("{} ({} kB): open it in a browser", file.display(), html.len().div_ceil(1000)));
     }
@@ -172,7 +174,14 @@ fn proofs_under(
     let name = profile_name(profile).map(|name| name.to_string());
     with_lab(workspace, profile, store, ui, |lab| {
         campaign.recall(&all, lab);
-        let machine = lab.machine().clone();
+        let here = lab.machine().clone();
+        // What holds here comes first. Where nothing does, what was measured, and where.
+        let holds = all.iter().any(|candidate| {
+            !candidate.redundant && campaign.decide(candidate).verdict != Verdict::Inconclusive
+        });
+        let source = if holds { None } else { campaign.take_from_file(&all, lab) };
+        let machine = source.as_ref().map_or(here, |source| source.machine.clone());
+        let on_file = source.map(|source| date(source.recorded));
         let part = |(candidate, report): (Candidate, &OverlayReport)| {
             let (proof, decision) = campaign.basis(&candidate);
             let witness = candidate.variants.witness.as_ref().map(|[without, _]| match &without.fault {
@@ -186,7 +195,16 @@ fn proofs_under(
             });
             let toolchains = toolchains(&proof);
             let bounds = bounds(&proof, &decision);
-            ProofPart { profile: name.clone(), decision, noted: last, witness, machine: machine.clone(), toolchains, bounds }
+            ProofPart {
+                profile: name.clone(),
+                decision,
+                on_file: on_file.clone(),
+                noted: last,
+                witness,
+                machine: machine.clone(),
+                toolchains,
+                bounds,
+            }
         };
         Ok(candidates.into_iter().map(part).collect())
     })
@@ -209,19 +227,24 @@ fn ran(proof: &Proof, test: Option<&str>) -> Vec<crate::verdict::Ran> {
 }
 
 fn toolchains(proof: &Proof) -> Vec<String> {
-    let all: std::collections::BTreeSet<String> = ran(proof, None).into_iter().map(|ran| ran.toolchain).collect();
+    let all: std::collections::BTreeSet<String> =
+        ran(proof, None).into_iter().map(|ran| ran.toolchain).collect();
     all.into_iter().collect()
 }
 
 /// The bound of each test, where all its figures have the same.
 fn bounds(proof: &Proof, decision: &Decision) -> Vec<(String, Bound)> {
-    let tests: std::collections::BTreeSet<&str> = decision.cells.iter().map(|row| row.test.as_str()).collect();
+    let tests: std::collections::BTreeSet<&str> =
+        decision.cells.iter().map(|row| row.test.as_str()).collect();
     tests
         .into_iter()
         .map(|test| {
             let runs = ran(proof, Some(test));
             let figures = || {
-                runs.iter().flat_map(|ran| &ran.runs).flat_map(|run| &run.cells).filter_map(|cell| cell.figure.as_ref())
+                runs.iter()
+                    .flat_map(|ran| &ran.runs)
+                    .flat_map(|run| &run.cells)
+                    .filter_map(|cell| cell.figure.as_ref())
             };
             let bound = figures().next().map(|first| Bound {
                 metric: first.metric.clone(),
@@ -233,7 +256,9 @@ fn bounds(proof: &Proof, decision: &Decision) -> Vec<(String, Bound)> {
 }
 
 fn path_delta(change: &PathChange) -> PathDelta {
-    let side = |content: &Option<crate::tree::Content>| content.as_ref().map(|c| c.bytes.to_vec()).unwrap_or_default();
+    let side = |content: &Option<crate::tree::Content>| {
+        content.as_ref().map(|c| c.bytes.to_vec()).unwrap_or_default()
+    };
     let (old, new) = (side(&change.old), side(&change.new));
     let diff = render_diff(
         change.old.as_ref().map(|content| (&change.path, content)),

@@ -31,6 +31,8 @@ pub mod process;
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;
+#[cfg(feature = "cli")]
+pub mod step_summary;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]

@@ -2,5 +2,7 @@
 //!
 //! Decides what is said and how it is laid out. Never reads a file and never measures anything.
 
+pub mod ci;
+pub mod explain;
 pub mod page;
 pub mod picture;

@@ -17,6 +17,7 @@
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
 //! | those of other places | `elsewhere` |
+//! | what records say wherever they were made, to be shown | `on_file` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | what verdicts want, until they want no more | `campaign` |
@@ -35,6 +36,8 @@ pub mod inputs;
 mod left_off;
 pub mod make;
 pub mod measure;
+#[cfg(feature = "git")]
+pub mod on_file;
 mod pristine;
 mod recall;
 pub mod records;

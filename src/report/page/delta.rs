@@ -14,7 +14,8 @@ const OPEN: usize = 40;
 pub(super) fn write(overlay: &str, paths: &[PathDelta], budget: usize, out: &mut String) {
     let lines: usize = paths.iter().map(|path| path.lines.len()).sum();
     let open = if lines <= OPEN { " open" } else { "" };
-    let _ = write!(out, "<details{open}><summary>Its own change, against its base ({lines} lines)</summary>\n");
+    let _ =
+        write!(out, "<details{open}><summary>Its own change, against its base ({lines} lines)</summary>\n");
     let end = out.len() + budget;
     let mut left = 0;
     for path in paths {
@@ -24,9 +25,10 @@ pub(super) fn write(overlay: &str, paths: &[PathDelta], budget: usize, out: &mut
         }
         let _ = write!(
             out,
-            "<p><code>{}</code>: {}</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Change of {0}\">",
+            "<p><code>{}</code>: {}</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Change of {0} by {2}\">",
             Text(shorten(&path.path, 300)),
-            Text(&path.word)
+            Text(&path.word),
+            Text(overlay)
         );
         let mut shown = 0;
         for (kind, line) in path.lines.iter().take_while(|_| out.len() < end).collect::<Vec<_>>() {

@@ -129,7 +129,8 @@ fn verdict_words(part: &OverlayPart) -> String {
         [(_, word), ..] if same => (*word).to_owned(),
         all => {
             let on = |proof: &model::ProofPart| proof.profile.clone().unwrap_or_default();
-            let words: Vec<String> = all.iter().map(|(proof, word)| format!("{word} on {}", Text(on(proof)))).collect();
+            let words: Vec<String> =
+                all.iter().map(|(proof, word)| format!("{word} on {}", Text(on(proof)))).collect();
             words.join("<br>")
         }
     }
@@ -169,7 +170,6 @@ fn heading(upstream: &UpstreamPart, out: &mut String) {
         link(&upstream.url, &upstream.url)
     );
 }
-
 
 #[cfg(test)]
 mod tests;

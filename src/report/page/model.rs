@@ -93,6 +93,8 @@ pub struct ProofPart {
     pub profile: Option<String>,
     /// What was decided from evidence that holds here.
     pub decision: Decision,
+    /// The date of the records, if they are of another time or machine and nobody checked whether they hold here.
+    pub on_file: Option<String>,
     /// The last verdict that was noted, whether or not its evidence holds here, and when: `needed`, `2 d ago`.
     pub noted: Option<Noted>,
     /// Where the fault was seen, if that is not the pin.
@@ -208,13 +210,23 @@ impl OverlayPart {
                 "needed" => Hand::Keep,
                 _ => Hand::FindOut,
             };
-            (hand, proof.decision.first_line.clone())
+            let noted = proof.noted.as_ref().filter(|_| word != proof.decision.verdict.as_str());
+            let why = match noted {
+                Some(noted) => format!(
+                    "{word}: so the last proof said ({}); what it measured is not at hand here",
+                    noted.when
+                ),
+                None => proof.decision.first_line.clone(),
+            };
+            (hand, why)
         });
         let verdict = of_verdict.min_by_key(|(hand, _)| *hand);
         let why = self.report.paths.iter().find(|path| path.state == self.report.state);
         let why = why.map(|path| path.why.clone()).or_else(|| self.report.why.clone()).unwrap_or_default();
         let of_state = match self.report.state {
-            State::StaleConflict | State::Gone | State::Renamed | State::Collides if !is_meant => Some(Hand::Decide),
+            State::StaleConflict | State::Gone | State::Renamed | State::Collides if !is_meant => {
+                Some(Hand::Decide)
+            }
             State::Rollback if !is_meant => Some(Hand::Decide),
             State::Redundant | State::Absorbed => Some(Hand::Drop),
             State::Unknown => Some(Hand::FindOut),

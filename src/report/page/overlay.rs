@@ -49,7 +49,11 @@ pub(super) fn write(
     );
     if let Some(reason) = &part.reason {
         let words: Vec<&str> = reason.split_whitespace().collect();
-        let _ = write!(out, "<p><strong>Carried because:</strong> {}</p>\n", Text(shorten(&words.join(" "), SENTENCE)));
+        let _ = write!(
+            out,
+            "<p><strong>Carried because:</strong> {}</p>\n",
+            Text(shorten(&words.join(" "), SENTENCE))
+        );
     }
     facts(part, upstream, out);
     states(part, upstream, out);
@@ -145,10 +149,23 @@ fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
     let _ = write!(out, "<h4>Proof{on}: {}</h4>\n", decision.verdict);
     let sentence = Text(shorten(&decision.first_line, SENTENCE)).to_string();
     let _ = write!(out, "<p>{sentence}</p>\n");
+    if let Some(date) = &proof.on_file {
+        let _ = write!(
+            out,
+            "<p class=\"dim\">From records of {date}, made on {}. Whether they hold on the machine that made this page was not \
+             checked: <code>overlaid prove {}</code></p>\n",
+            Text(proof.machine.device.clone().unwrap_or_else(|| proof.machine.class())),
+            Text(decision.overlay.as_str())
+        );
+    }
     if decision.verdict == Verdict::Inconclusive {
         let noted = proof.noted.as_ref().map(|noted| {
             let changed = if noted.holds { "" } else { "; pin or overlay have changed since" };
-            format!("The last verdict noted is <strong>{}</strong> ({}{changed}). ", Text(&noted.verdict), Text(&noted.when))
+            format!(
+                "The last verdict noted is <strong>{}</strong> ({}{changed}). ",
+                Text(&noted.verdict),
+                Text(&noted.when)
+            )
         });
         let _ = write!(
             out,
@@ -165,13 +182,14 @@ fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
         out.push_str("</ul>\n");
     }
     for (index, (test, rows)) in variants::by_test(decision).into_iter().enumerate() {
-        variants::table(test, &rows, out);
+        variants::table(test, decision.overlay.as_str(), &rows, out);
         for (part, grid) in proof.grids_of(test, &rows).iter().enumerate() {
             let _ = write!(
                 out,
-                "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Picture of {} {}\">{}</div></figure>\n",
+                "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Picture of {} {}, {}{on}\">{}</div></figure>\n",
                 Text(test),
                 part + 1,
+                Text(decision.overlay.as_str()),
                 picture::inline(grid, &format!("{id}-{index}-{part}"))
             );
         }

@@ -80,6 +80,7 @@ fn part(name: &str, verdict: Verdict, cells: Vec<CellRow>) -> OverlayPart {
         proofs: vec![ProofPart {
             profile: Some("cpu".to_owned()),
             decision: decision(name, verdict, cells),
+            on_file: None,
             noted: None,
             witness: None,
             machine,
@@ -108,11 +109,20 @@ fn fifty_overlays_with_ten_thousand_cells_stay_below_a_megabyte() {
     for overlay in 0..50 {
         // Every third case fails: hardly two neighbours are alike.
         let cases = (0..200).map(|n| {
-            let case = format!(r#"{{"axis":{},"dtype":"{}"}}"#, 16 * (n % 50 + 1), ["f16", "f32", "bf16", "f64"][n / 50]);
+            let case = format!(
+                r#"{{"axis":{},"dtype":"{}"}}"#,
+                16 * (n % 50 + 1),
+                ["f16", "f32", "bf16", "f64"][n / 50]
+            );
             row(case, n % 3 == 0)
         });
         let mut part = part(&format!("overlay-{overlay}"), Verdict::Needed, cases.collect());
-        let line = |n: usize| (LineKind::Added, format!("  if (a[{n}] < b && c > \"d\") return '{}';", "x".repeat(60)).into_bytes());
+        let line = |n: usize| {
+            (
+                LineKind::Added,
+                format!("  if (a[{n}] < b && c > \"d\") return '{}';", "x".repeat(60)).into_bytes(),
+            )
+        };
         let lines = (0..2_000).map(line).collect();
         part.delta = Ok(vec![PathDelta { path: "src/kernel.cu".to_owned(), word: "code".to_owned(), lines }]);
         overlays.push(part);
@@ -141,15 +151,15 @@ fn text_of_others_does_no_harm() {
     part.delta = Ok(vec![PathDelta {
         path: evil.to_owned(),
         word: evil.to_owned(),
-        lines: vec![(LineKind::Added, evil.as_bytes().to_vec()), (LineKind::Context, long.clone().into_bytes())],
+        lines: vec![
+            (LineKind::Added, evil.as_bytes().to_vec()),
+            (LineKind::Context, long.clone().into_bytes()),
+        ],
     }]);
     part.proofs[0].bounds[0].1.metric = evil.to_owned();
     part.proofs[0].toolchains = vec![evil.to_owned()];
     part.report.paths[0].why = evil.to_owned();
-    part.report.paths[0].undoes = vec![Commit {
-        subject: evil.into(),
-        ..commit()
-    }];
+    part.report.paths[0].undoes = vec![Commit { subject: evil.into(), ..commit() }];
     let mut page = page(vec![part]);
     page.upstreams[0].url = format!("javascript:{evil}");
     let html = render(&page);

@@ -28,7 +28,7 @@ pub(super) fn by_test(decision: &Decision) -> BTreeMap<&str, Vec<&CellRow>> {
 }
 
 /// The table of a test.
-pub(super) fn table(test: &str, rows: &[&CellRow], out: &mut String) {
+pub(super) fn table(test: &str, overlay: &str, rows: &[&CellRow], out: &mut String) {
     let is_asked = |column: Column| {
         rows.iter().filter_map(|row| column(row)).any(|view| !matches!(view.outcome, "not run" | "missing"))
     };
@@ -46,11 +46,12 @@ pub(super) fn table(test: &str, rows: &[&CellRow], out: &mut String) {
     groups.sort_by_key(|(looks, _)| !looks.iter().any(|look| matches!(look, Look::Fail | Look::Flaky)));
     let _ = write!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results of {0}\"><table class=\"cells\">\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results of {0}, {3}\"><table class=\"cells\">\
          <caption><code>{0}</code>, {1} {2}</caption><thead><tr><th scope=\"col\">cases</th>",
         Text(test),
         rows.len(),
-        if rows.len() == 1 { "case" } else { "cases" }
+        if rows.len() == 1 { "case" } else { "cases" },
+        Text(overlay)
     );
     for (name, _) in &columns {
         let _ = write!(out, "<th scope=\"col\">{name}</th>");

@@ -23,10 +23,9 @@ pub(super) fn draw(grid: &Grid, at: &str, top: i64, out: &mut String) -> i64 {
     let bound = grid.bound.max.filter(|max| *max > 0.0);
     let sizes: Vec<f64> =
         without.iter().chain(&with).map(|(_, value)| value.abs()).chain(bound).filter(|v| *v > 0.0).collect();
-    let (Some(low), Some(high)) = (
-        sizes.iter().copied().reduce(f64::min),
-        sizes.iter().copied().reduce(f64::max),
-    ) else {
+    let (Some(low), Some(high)) =
+        (sizes.iter().copied().reduce(f64::min), sizes.iter().copied().reduce(f64::max))
+    else {
         return top;
     };
     // The lowest line is for figures of nothing at all, and for what is far below all else.
@@ -81,6 +80,7 @@ pub(super) fn draw(grid: &Grid, at: &str, top: i64, out: &mut String) -> i64 {
     };
     let dots = path(place(&with), "h0");
     let crosses = path(place(&without), "m-3-3l6 6m0-6l-6 6");
-    let _ = write!(out, "<path class=\"line-with\" d=\"{dots}\"/><path class=\"line-without\" d=\"{crosses}\"/>");
+    let _ =
+        write!(out, "<path class=\"line-with\" d=\"{dots}\"/><path class=\"line-without\" d=\"{crosses}\"/>");
     top + HEIGHT + 6
 }

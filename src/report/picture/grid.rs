@@ -67,8 +67,10 @@ pub fn grids(test: &str, rows: &[&CellRow], bound: &Bound) -> Vec<Grid> {
         match (at, object) {
             (Some(at), Some(object)) => {
                 let rest = object.iter().filter(|(name, _)| Some(*name) != axis.as_ref());
-                let rest: BTreeMap<&String, String> = rest.map(|(name, value)| (name, plain(value))).collect();
-                let rest: Vec<String> = rest.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+                let rest: BTreeMap<&String, String> =
+                    rest.map(|(name, value)| (name, plain(value))).collect();
+                let rest: Vec<String> =
+                    rest.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
                 along.push((at, rest.join(", "), row));
             }
             #[allow(clippy::cast_precision_loss, reason = "a place in a list")]

@@ -86,7 +86,8 @@ fn describe(grid: &Grid) -> String {
 fn draw(grid: &Grid) -> (String, i64) {
     let mut out = String::new();
     let mut top = 14;
-    let hidden = if grid.hidden > 0 { format!(" ({} rows more are not drawn)", grid.hidden) } else { String::new() };
+    let hidden =
+        if grid.hidden > 0 { format!(" ({} rows more are not drawn)", grid.hidden) } else { String::new() };
     let _ = write!(out, "<text x=\"0\" y=\"{top}\" class=\"head\">{}{hidden}</text>", Text(&grid.test));
     top += 8;
     for place in &grid.places {
