@@ -184,6 +184,12 @@ fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
     for (index, (test, rows)) in variants::by_test(decision).into_iter().enumerate() {
         variants::table(test, decision.overlay.as_str(), &rows, out);
         for (part, grid) in proof.grids_of(test, &rows).iter().enumerate() {
+            // Where all pass, there is little to see.
+            let (before, after) = match grid.is_plain() {
+                true => ("<details><summary>Picture: all pass</summary>", "</details>"),
+                false => ("", ""),
+            };
+            out.push_str(before);
             let _ = write!(
                 out,
                 "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Picture of {} {}, {}{on}\">{}</div></figure>\n",
@@ -192,6 +198,7 @@ fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
                 Text(decision.overlay.as_str()),
                 picture::inline(grid, &format!("{id}-{index}-{part}"))
             );
+            out.push_str(after);
         }
     }
     if !decision.cells.is_empty() {

@@ -20,6 +20,9 @@ pub(super) fn draw(grid: &Grid, at: &str, top: i64, out: &mut String) -> i64 {
         points.filter(|(_, value)| value.is_finite()).collect::<Vec<(usize, f64)>>()
     };
     let (without, with) = (of("without"), of("with"));
+    if without.is_empty() && with.is_empty() {
+        return top;
+    }
     let bound = grid.bound.max.filter(|max| *max > 0.0);
     let sizes: Vec<f64> =
         without.iter().chain(&with).map(|(_, value)| value.abs()).chain(bound).filter(|v| *v > 0.0).collect();
@@ -46,12 +49,15 @@ pub(super) fn draw(grid: &Grid, at: &str, top: i64, out: &mut String) -> i64 {
         Text(shorten(metric, 40)),
         RIGHT - LEFT
     );
-    for power in [low, high] {
+    // Where the bound is named, there is no room for another figure.
+    let is_free = |power: &f64| bound.is_none_or(|max| (y(max) - y(10f64.powf(*power))).abs() > 11);
+    for power in [low, high].into_iter().filter(is_free) {
         let _ = write!(
             out,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" class=\"dim\">1e{power}</text>",
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" class=\"dim\">1e{}</text>",
             LEFT - 6,
-            (y(10f64.powf(power)) + 4).max(top + 8)
+            (y(10f64.powf(power)) + 4).max(top + 8),
+            power + 0.0
         );
     }
     if let Some(max) = bound {

@@ -20,7 +20,9 @@ pub struct Grid {
     pub axis: String,
     /// The values of the axis.
     pub columns: Vec<String>,
-    /// What the rows are.
+    /// What names a row: `dtype, rows`.
+    pub rows_are: String,
+    /// The rows: `bf16, 3`.
     pub rows: Vec<String>,
     /// How many rows are not drawn.
     pub hidden: usize,
@@ -28,6 +30,19 @@ pub struct Grid {
     pub places: Vec<Place>,
     /// The bound.
     pub bound: Bound,
+}
+
+impl Grid {
+    /// Whether every case passes on every variant: then there is little to see.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.places
+            .iter()
+            .flat_map(|place| &place.cells)
+            .flatten()
+            .flatten()
+            .all(|cell| cell.look == Look::Pass)
+    }
 }
 
 /// A variant.
@@ -59,6 +74,7 @@ pub fn grids(test: &str, rows: &[&CellRow], bound: &Bound) -> Vec<Grid> {
         .filter(|(key, _)| !key.is_pseudo())
         .collect();
     let axis = ranges::axis(keys.iter().map(|(key, _)| key));
+    let mut kinds: Option<Vec<String>> = None;
     let mut along: Vec<(f64, String, &CellRow)> = Vec::new();
     let mut others: Vec<(f64, String, &CellRow)> = Vec::new();
     for (key, row) in &keys {
@@ -69,16 +85,19 @@ pub fn grids(test: &str, rows: &[&CellRow], bound: &Bound) -> Vec<Grid> {
                 let rest = object.iter().filter(|(name, _)| Some(*name) != axis.as_ref());
                 let rest: BTreeMap<&String, String> =
                     rest.map(|(name, value)| (name, plain(value))).collect();
-                let rest: Vec<String> =
-                    rest.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+                kinds.get_or_insert_with(|| rest.keys().map(|name| (*name).clone()).collect::<Vec<_>>());
+                let rest: Vec<String> = rest.into_values().collect();
                 along.push((at, rest.join(", "), row));
             }
             #[allow(clippy::cast_precision_loss, reason = "a place in a list")]
             _ => others.push((others.len() as f64, String::new(), row)),
         }
     }
-    let with_axis = axis.filter(|_| !along.is_empty()).map(|axis| grid(test, &axis, along, bound));
-    let without = (!others.is_empty()).then(|| grid(test, "cases in their order", others, bound));
+    let with_axis = axis.filter(|_| !along.is_empty()).map(|axis| {
+        let kinds = kinds.unwrap_or_default().join(", ");
+        grid(test, [&axis, &kinds], along, bound)
+    });
+    let without = (!others.is_empty()).then(|| grid(test, ["cases in their order", ""], others, bound));
     with_axis.into_iter().chain(without).collect()
 }
 
@@ -86,7 +105,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
-fn grid(test: &str, axis: &str, cases: Vec<(f64, String, &CellRow)>, bound: &Bound) -> Grid {
+fn grid(test: &str, [axis, rows_are]: [&str; 2], cases: Vec<(f64, String, &CellRow)>, bound: &Bound) -> Grid {
     let columns: BTreeSet<Ordered> = cases.iter().map(|(at, ..)| Ordered(*at)).collect();
     let columns: Vec<Ordered> = columns.into_iter().collect();
     let mut kinds: BTreeMap<&str, Vec<&(f64, String, &CellRow)>> = BTreeMap::new();
@@ -125,6 +144,7 @@ fn grid(test: &str, axis: &str, cases: Vec<(f64, String, &CellRow)>, bound: &Bou
     Grid {
         test: test.to_owned(),
         axis: axis.to_owned(),
+        rows_are: rows_are.to_owned(),
         columns: columns.into_iter().map(|at| at.0.to_string()).collect(),
         rows: kinds.iter().map(|(kind, _)| (*kind).to_owned()).collect(),
         hidden,

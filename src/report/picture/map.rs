@@ -26,7 +26,8 @@ pub(super) fn draw(grid: &Grid, place: &Place, top: i64, out: &mut String) -> i6
         let name = shorten(&grid.rows[row], 26);
         let _ = write!(
             out,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+            "<text class=\"{}\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+            if grid.rows.len() > 8 { "small" } else { "row" },
             LEFT - 6,
             top + height - 2,
             Text(name)

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::grid::Grid;
 use super::{Look, curve, map};
-use crate::report::page::html::Text;
+use crate::report::page::html::{Text, shorten};
 
 /// The width of a picture.
 pub(super) const WIDTH: i64 = 600;
@@ -14,7 +14,7 @@ pub(super) const LEFT: i64 = 150;
 pub(super) const RIGHT: i64 = WIDTH - 8;
 
 /// What a file of its own needs to have colours. The page has the same classes.
-const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#1f2328}.dim{fill:#57606a}.frame{stroke:#8c959f;fill:none}\
+const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#1f2328}.dim{fill:#57606a}.small{font-size:9px}.frame{stroke:#8c959f;fill:none}\
     .pass{fill:#1a7f37}.fail{fill:#cf222e}.flaky{fill:#9a6700}.measured{fill:#0969da}.open{fill:none;stroke:#57606a}\
     .line-without{stroke:#cf222e;fill:none;stroke-width:1.5}.line-with{stroke:#0969da;fill:none;stroke-width:4;stroke-linecap:round}\
     .bound{stroke:#1f2328;stroke-dasharray:5 3}.paper{fill:#fff}\
@@ -89,6 +89,16 @@ fn draw(grid: &Grid) -> (String, i64) {
     let hidden =
         if grid.hidden > 0 { format!(" ({} rows more are not drawn)", grid.hidden) } else { String::new() };
     let _ = write!(out, "<text x=\"0\" y=\"{top}\" class=\"head\">{}{hidden}</text>", Text(&grid.test));
+    if !grid.rows_are.is_empty() {
+        let rows_are = shorten(&grid.rows_are, 26);
+        let _ = write!(
+            out,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" class=\"dim\">{}</text>",
+            LEFT - 6,
+            top + 19,
+            Text(rows_are)
+        );
+    }
     top += 8;
     for place in &grid.places {
         top = map::draw(grid, place, top, &mut out);
