@@ -1,6 +1,6 @@
 # `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tiles test check bench bench-history cases corpus tools fmt clippy doc
+.PHONY: help demo demo-tiles test test-cuda test-gpu check bench bench-history cases corpus tools fmt clippy doc
 
 # Tools that `make tools` put into a local folder come after the machine's own.
 export PATH := $(PATH):$(CURDIR)/target/tools/bin
@@ -17,6 +17,12 @@ demo-tiles: tools ## rivals: five overlays for one fault, on the second sample u
 test: tools ## all tests
 	cargo test --locked
 	cargo test --locked --no-default-features --lib
+
+test-cuda: tools ## compile and link all variants of the samples with nvcc; needs no GPU, brings nvcc
+	@scripts/test-cuda
+
+test-gpu: ## on a machine with a GPU: prove the samples, the whole RMS sweep, sanitizers; needs no Rust
+	@scripts/gpu
 
 check: fmt clippy doc ## what CI runs: format, lints, documentation, tests
 	$(MAKE) test

@@ -118,6 +118,23 @@ pub fn without_all(manifest: &Manifest, features: &BTreeSet<Name>, overlays: &[&
     })
 }
 
+/// Without and with the overlay at any commit, the pin as well: only it and what it needs.
+///
+/// # Errors
+/// If there is no such overlay.
+pub fn at_commit(manifest: &Manifest, overlay: &str, commit: CommitId) -> Result<[Variant; 2], VariantError> {
+    let own = manifest.overlay(overlay).ok_or_else(|| VariantError::NoSuch(overlay.to_owned()))?;
+    let needs = closure(manifest, own)?;
+    Ok(alone(manifest, own, &needs, commit))
+}
+
+fn alone(manifest: &Manifest, own: &Overlay, needs: &[OverlayName], commit: CommitId) -> [Variant; 2] {
+    let needed = |name: &str| needs.iter().any(|need| need.as_str() == name);
+    let without = variant(manifest, commit, false, None, &needed);
+    let with = variant(manifest, commit, false, None, &|name| needed(name) || name == own.name.as_str());
+    [without, with]
+}
+
 /// Without and with the overlay at a commit other than the pin: only it and what it needs.
 fn elsewhere(
     manifest: &Manifest,
@@ -125,13 +142,7 @@ fn elsewhere(
     needs: &[OverlayName],
     commit: CommitId,
 ) -> Option<[Variant; 2]> {
-    if commit == manifest.upstream.pin.value {
-        return None;
-    }
-    let needed = |name: &str| needs.iter().any(|need| need.as_str() == name);
-    let without = variant(manifest, commit, false, None, &needed);
-    let with = variant(manifest, commit, false, None, &|name| needed(name) || name == own.name.as_str());
-    Some([without, with])
+    (commit != manifest.upstream.pin.value).then(|| alone(manifest, own, needs, commit))
 }
 
 fn variant(

@@ -377,11 +377,166 @@ fn a_patch_that_upstream_has_wholly_is_named_and_stays() {
     assert!(run.stderr.contains("nothing is left of the patch"), "{}", run.stderr);
     assert!(run.stdout.contains("absorbed: upstream has all that it adds"), "{}", run.stdout);
     assert_eq!(project.read("overlays/up/five.patch").into_bytes(), patch);
+    assert!(run.stderr.contains("--drop-absorbed"), "{}", run.stderr);
     // Removed by a person, the move goes on.
     let manifest = project.read("manifests/up.toml");
     project.write("manifests/up.toml", &manifest[..manifest.find("[[overlay]]").unwrap()]);
     project.run(&["bump", "--continue"]).expect(0);
     assert!(project.read("manifests/up.toml").contains(&to));
+}
+
+#[test]
+fn what_upstream_has_wholly_and_cannot_stay_is_dropped_when_asked() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("k.c", NUMBERS), ("m.c", NUMBERS)]);
+    let taken = NUMBERS.replace("five", "FIVE");
+    upstream.commit("taken over (#12)", &[("k.c", &taken)]);
+    let patch = git_bytes(upstream.path(), &["diff", "--full-index", &base, "HEAD"]);
+    let to = upstream.commit("more", &[("k.c", &taken.replace("one", "ONE"))]);
+    let more = format!(
+        "# Sent upstream.\n[[overlay]]\nname = \"five\"\nbase = \"{base}\"\npatch = \"five.patch\"\n\n\
+         [[overlay]]\nname = \"ten\"\nbase = \"{base}\"\npatch = \"ten.patch\"\nneeds = [\"five\"] # stands on it\n"
+    );
+    let project = Project::on(&upstream, &base, &more);
+    project.write("overlays/up/five.patch", &patch);
+    project
+        .write("overlays/up/ten.patch", "--- a/k.c\n+++ b/k.c\n@@ -8,3 +8,3 @@\n eight\n nine\n-ten\n+TEN\n");
+    let run = project.run(&["bump", "--to", &to, "--drop-absorbed", "--dry-run"]).expect(0);
+    assert!(run.stdout.contains("dropped: upstream has all of it"), "{}", run.stdout);
+    assert!(project.read("manifests/up.toml").contains("five"));
+    let document = project.run(&["--json", "bump", "--to", &to, "--drop-absorbed"]).expect(0).json();
+    assert_eq!(outcome(&document, "five")["dropped"], true);
+    assert_eq!(outcome(&document, "ten")["dropped"], false);
+    let manifest = project.read("manifests/up.toml");
+    assert!(!manifest.contains("five") && !manifest.contains("Sent upstream"), "{manifest}");
+    assert!(!project.path().join("overlays/up/five.patch").exists());
+    assert_eq!(project.read(".overlaid/before/1/overlays/up/five.patch").into_bytes(), patch);
+    project.run(&["apply"]).expect(0);
+    let tree = std::fs::read_to_string(project.tree().join("k.c")).unwrap();
+    assert_eq!(tree, taken.replace("one", "ONE").replace("ten", "TEN"));
+}
+
+#[test]
+fn commits_that_upstream_has_together_are_absorbed_though_they_fit_one_by_one_no_more() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("k.c", NUMBERS)]);
+    upstream.git(&["checkout", "-q", "-b", "side"]);
+    let first = upstream.commit("first", &[("k.c", &NUMBERS.replace("five", "FIVE"))]);
+    let second = upstream.commit("second", &[("k.c", &NUMBERS.replace("five", "V"))]);
+    upstream.git(&["checkout", "-q", "main"]);
+    let squashed = upstream.commit("both (#3)", &[("k.c", &NUMBERS.replace("five", "V"))]);
+    let to = upstream.commit("more", &[("k.c", &NUMBERS.replace("five", "V").replace("one", "ONE"))]);
+    let more = format!(
+        "[[overlay]]\nname = \"pick\"\nbase = \"{base}\"\nfrom = {{ commits = [\"{first}\", \"{second}\"] }}\n"
+    );
+    let project = Project::on(&upstream, &base, &more);
+    for (pin, expected) in [(&squashed, "redundant"), (&to, "absorbed")] {
+        let document = project.run(&["--json", "bump", "--to", pin, "--dry-run"]).expect(3).json();
+        assert_eq!(outcome(&document, "pick")["outcome"], expected, "{document:#}");
+        assert_eq!(outcome(&document, "pick")["needs-person"], true);
+    }
+    // What upstream has only a part of is in conflict, as before.
+    let part = upstream.commit("a part", &[("k.c", &NUMBERS.replace("five", "cinq"))]);
+    let document = project.run(&["--json", "bump", "--to", &part, "--dry-run"]).expect(3).json();
+    assert_eq!(outcome(&document, "pick")["outcome"], "conflicts");
+    project.run(&["bump", "--to", &to, "--drop-absorbed"]).expect(0);
+    assert!(!project.read("manifests/up.toml").contains("pick"));
+    project.run(&["apply"]).expect(0);
+}
+
+#[test]
+fn upstream_s_commits_beside_an_overlay_are_named() {
+    let mut upstream = Upstream::new();
+    let code = "#include \"k.h\"\nint a;\n";
+    let base = upstream.commit("start", &[("k.c", code), ("k.h", "int w;\n"), ("u.c", "#include \"k.c\"\n")]);
+    let to = upstream.commit("wider @all (#5)", &[("k.h", "long w;\n")]);
+    let project = Project::on(&upstream, &base, &files("ours", &base, &["k.c"]));
+    project.write("overlays/up/k.c", code.replace("int a", "int b"));
+    let args = ["bump", "--to", "main", "--dry-run"];
+    let document = project.run(&[&["--json"][..], &args].concat()).expect(0).json();
+    let path = &outcome(&document, "ours")["paths"][0];
+    assert_eq!(path["outcome"], "untouched");
+    assert_eq!(path["neighbours"].as_array().unwrap().len(), 1, "{path:#}");
+    assert_eq!(path["neighbours"][0]["path"], "k.h");
+    assert_eq!(path["neighbours"][0]["side"], "included");
+    assert_eq!(path["neighbours"][0]["commits"][0]["id"], to);
+    let run = project.run(&args).expect(0);
+    assert!(run.stdout.contains("1 upstream commit touches k.h, which it includes"), "{}", run.stdout);
+    let run = project.run(&[&args[..], &["--markdown"]].concat()).expect(0);
+    let line =
+        format!("  - beside it (included): `k.h`, 1 commit, the last is `{}` `wider @all (#5)`\n", &to[..10]);
+    assert!(run.stdout.contains(&line), "{}", run.stdout);
+}
+
+#[test]
+fn a_merge_tool_gets_the_three_sides_and_its_result_is_taken() {
+    let (_upstream, project, _, to) = conflict();
+    let tool = r#"cat "$BASE" "$LOCAL" "$REMOTE" > seen; sed -e '/^[<=>|]/d' -e '/FIVE/d' "$MERGED" > new; cat new > "$MERGED""#;
+    let run = project.run(&["bump", "--to", "main", &format!("--tool={tool}")]).expect(0);
+    let ours = NUMBERS.replace("five", "fünf");
+    assert_eq!(project.read("seen"), format!("{NUMBERS}{ours}{}", NUMBERS.replace("five", "FIVE")));
+    assert_eq!(project.read("overlays/up/k.c"), ours);
+    assert!(project.read("manifests/up.toml").contains(&to), "{}", run.stderr);
+    assert!(!project.path().join(".overlaid/bump/up").exists());
+}
+
+#[test]
+fn a_merge_tool_comes_from_git_s_configuration_and_may_leave_a_conflict() {
+    let (_upstream, project, base, _) = conflict();
+    let run = project.run(&["bump", "--to", "main", "--tool"]).expect(2);
+    assert!(run.stderr.contains("names no `merge.tool`"), "{}", run.stderr);
+    let run = project.run(&["bump", "--to", "main", "--tool=mine"]).expect(2);
+    assert!(run.stderr.contains("has no `mergetool.mine.cmd`"), "{}", run.stderr);
+    crate::support::git(project.path(), &["init", "-q"]);
+    crate::support::git(project.path(), &["config", "merge.tool", "mine"]);
+    // One that fails is not asked again, and its words are no part of the result.
+    crate::support::git(project.path(), &["config", "mergetool.mine.cmd", "echo words; exit 1"]);
+    let run = project.run(&["--json", "bump", "--to", "main", "--tool"]).expect(3);
+    assert_eq!(run.json()["needs-person"], true);
+    assert!(run.stderr.contains("words") && run.stderr.contains("ended with an error"), "{}", run.stderr);
+    // One that leaves the markers has resolved nothing.
+    crate::support::git(project.path(), &["config", "mergetool.mine.cmd", "true"]);
+    let run = project.run(&["bump", "--continue", "--tool"]).expect(3);
+    assert!(run.stderr.contains("k.c line 5: a conflict marker is left"), "{}", run.stderr);
+    assert!(project.read("manifests/up.toml").contains(&base));
+    crate::support::git(project.path(), &["config", "mergetool.mine.cmd", "cat \"$REMOTE\" > \"$MERGED\""]);
+    project.run(&["bump", "--continue", "--tool=mine"]).expect(0);
+    assert_eq!(project.read("overlays/up/k.c"), NUMBERS.replace("five", "FIVE"));
+}
+
+#[test]
+fn a_commit_of_a_fork_is_fetched_from_the_remote_that_the_manifest_names() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("k.c", NUMBERS)]);
+    let fork = tempfile::tempdir().unwrap();
+    let at = fork.path().to_str().unwrap();
+    crate::support::git(upstream.path(), &["clone", "-q", ".", at]);
+    crate::support::git(fork.path(), &["checkout", "-q", "-b", "topic"]);
+    write(&fork.path().join("k.c"), NUMBERS.replace("one", "ONE"));
+    crate::support::git(fork.path(), &["commit", "-q", "-a", "-m", "fork"]);
+    let theirs = crate::support::git(fork.path(), &["rev-parse", "HEAD"]).trim().to_owned();
+    let to = upstream.commit("ten", &[("k.c", &NUMBERS.replace("ten", "TEN"))]);
+    let more = format!(
+        "[[upstream.remote]]\nname = \"fork\"\nurl = \"{at}\"\n[[overlay]]\nname = \"pick\"\nbase = \"{base}\"\n\
+         from = {{ commits = [\"{theirs}\"], remote = \"fork\" }}\n"
+    );
+    let project = Project::on(&upstream, &base, &more);
+    let state = project.run(&["--json", "status"]).expect(0).json();
+    assert_eq!(state["overlays"][0]["state"], "fresh", "{state:#}");
+    let document = project.run(&["--json", "bump", "--to", "main"]).expect(0).json();
+    assert_eq!(outcome(&document, "pick")["outcome"], "merges");
+    project.run(&["apply"]).expect(0);
+    let tree = std::fs::read_to_string(project.tree().join("k.c")).unwrap();
+    assert_eq!(tree, NUMBERS.replace("one", "ONE").replace("ten", "TEN"));
+    assert!(project.read("manifests/up.toml").contains(&to));
+    // Fetched once; then the fork is not needed any more.
+    drop(fork);
+    project.run(&["status"]).expect(0);
+    // The user's own clone got nothing of it.
+    assert_eq!(upstream.git(&["cat-file", "-t", &to]).trim(), "commit");
+    let mut asks = crate::support::command("git");
+    asks.current_dir(upstream.path()).args(["cat-file", "-e", &theirs]);
+    assert!(!asks.output().unwrap().status.success());
 }
 
 #[test]

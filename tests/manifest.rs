@@ -154,7 +154,7 @@ fn every_key_is_read() {
     assert_eq!(sweep.target.as_ref().unwrap().value, "rms_norm_sweep");
     assert_eq!(sweep.command.len(), 4);
     assert_eq!(values(&sweep.sources), ["tests/kernels/**"]);
-    assert_eq!(values(&sweep.profiles), ["cuda"]);
+    assert_eq!(values(&sweep.profiles), ["cuda", "cpu"]);
     let sanitizers: Vec<_> = sweep.sanitizers.iter().map(|sanitizer| sanitizer.value).collect();
     assert_eq!(sanitizers, [Sanitizer::Memcheck, Sanitizer::Undefined]);
     assert_eq!((sweep.format, sweep.repeats, sweep.guard), (Format::Junit, 5, true));

@@ -54,7 +54,8 @@ fn sarif_has_a_rule_and_a_place_for_each_finding() {
     let document = project.run(&["verify", "--format", "sarif"]).expect(1).json();
     assert_eq!(document["version"], "2.1.0");
     let run = &document["runs"][0];
-    let found = run["results"].as_array().unwrap().iter().find(|result| result["ruleId"] == "rollback").unwrap();
+    let found =
+        run["results"].as_array().unwrap().iter().find(|result| result["ruleId"] == "rollback").unwrap();
     assert_eq!(found["level"], "error");
     let place = &found["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "manifests/up.toml");
@@ -65,7 +66,11 @@ fn sarif_has_a_rule_and_a_place_for_each_finding() {
 fn a_word_is_explained_by_each_command_that_says_it() {
     let project = Project::new();
     let state = project.run(&["status", "--explain", "rollback"]).expect(0);
-    assert!(state.stdout.contains("rollback (state)") && state.stdout.contains("what to do:"), "{}", state.stdout);
+    assert!(
+        state.stdout.contains("rollback (state)") && state.stdout.contains("what to do:"),
+        "{}",
+        state.stdout
+    );
     let finding = project.run(&["verify", "--explain", "tree-content"]).expect(0);
     assert!(finding.stdout.contains("tree-content (finding)"), "{}", finding.stdout);
     let verdict = project.run(&["prove", "--explain", "harmful"]).expect(0);
@@ -95,7 +100,10 @@ fn each_command_has_a_manual_page_and_shells_can_complete_them() {
     let project = Project::new();
     project.run(&["man", "pages"]).expect(0);
     let page = project.read("pages/overlaid-prove.1");
-    assert!(page.starts_with(".ie") && page.contains("overlaid\\-prove") && page.contains("needed"), "{page}");
+    assert!(
+        page.starts_with(".ie") && page.contains("overlaid\\-prove") && page.contains("needed"),
+        "{page}"
+    );
     assert!(project.read("pages/overlaid.1").contains("overlaid\\-status"));
     for shell in ["bash", "zsh", "fish"] {
         let script = project.run(&["completions", shell]).expect(0).stdout;

@@ -118,6 +118,8 @@ fn evidence_that_was_edited_says_nothing() {
         let text = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, text.replace("0.5", "0.001")).unwrap();
     }
+    let verified = project.run(&["verify"]).expect(1);
+    assert!(verified.stdout.contains("error[evidence-edited]"), "{}", verified.stdout);
     let again = project.run(&["prove"]).expect(0);
     assert!(again.stderr.contains("is not used") && again.stderr.contains("edited"), "{}", again.stderr);
     assert!(!work(&again).is_empty());

@@ -84,3 +84,15 @@ fn the_sample_comes_out_as_its_manifest_says() {
         assert!(later["cells"].as_array().unwrap().iter().all(|cell| cell["outcome"] == "pass"));
     }
 }
+
+#[test]
+fn a_search_finds_the_commit_that_mended_the_masked_softmax() {
+    const MENDED: &str = "a4a1f70235599df89cb5d3be5ec8266da7aa5e29";
+    let project = sample();
+    let run = project
+        .run(&["-m", "rowops", "--profile", "cpu", "bisect", "softmax-masked-rows", "--json"])
+        .expect(0);
+    let document = run.json();
+    assert_eq!((&document["answer"], &document["first"]["commit"]), (&"found".into(), &MENDED.into()));
+    assert_eq!(document["cases"].as_array().unwrap().len(), 42);
+}

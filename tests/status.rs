@@ -357,6 +357,41 @@ fn what_upstream_has_at_a_base_newer_than_the_pin_brings_it_forward() {
 }
 
 #[test]
+fn what_another_overlay_is_derived_from_makes_nothing_newer() {
+    let (mut upstream, commits) = kernel();
+    let next =
+        upstream.commit("kernel: higher", &[("src/kernel.cu", &V1.replace("height = 1", "height = 9"))]);
+    let other =
+        format!("[[overlay]]\nname = \"other\"\nreason = \"x\"\nbase = \"{next}\"\nfiles = [\"README\"]\n");
+    let project = Project::on(&upstream, &commits[1], &(files(&commits[1]) + &other));
+    project.write("overlays/up/README", "read this\n");
+    project.write("overlays/up/src/kernel.cu", V1.replace("height = 1", "height = 9"));
+    assert_eq!(status(&project)["state"], "fresh");
+    let document = project.run(&["status", "--json", "--no-cache", "ours"]).expect(0).json();
+    assert_eq!(document["overlays"][0]["state"], "fresh");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_target_of_a_link_is_no_code() {
+    let mut upstream = Upstream::new();
+    let link = upstream.path().join("k.c");
+    std::os::unix::fs::symlink("a.c // one", &link).unwrap();
+    let base = upstream.commit_all("link");
+    let project = Project::on(&upstream, &base, &files(&base).replace("src/kernel.cu", "k.c"));
+    std::fs::create_dir_all(project.path().join("overlays/up")).unwrap();
+    std::os::unix::fs::symlink("a.c // two", project.path().join("overlays/up/k.c")).unwrap();
+    let overlay = status(&project);
+    assert_eq!((&overlay["state"], &overlay["paths"][0]["delta"]), (&"fresh".into(), &"code".into()));
+    // Upstream went the same way: what differs behind the slashes is another target.
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("a.c // three", &link).unwrap();
+    let to = upstream.commit_all("link elsewhere");
+    let document = project.run(&["--json", "bump", "--to", &to, "--dry-run"]).expect(3).json();
+    assert_eq!(document["overlays"][0]["outcome"], "conflicts");
+}
+
+#[test]
 fn who_has_the_last_of_several_changes_of_a_line_undoes_none() {
     let mut upstream = Upstream::new();
     let base = upstream.commit("start", &[("a.c", "int a = 1;\nint b;\n")]);

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::id::{BlobId, UpstreamPath};
+use crate::id::{BlobId, OverlayName, UpstreamPath};
 use crate::manifest::edit::{self, EditError, Value, find_pins, replace_pins};
 use crate::manifest::{self, Kind, Manifest, Overlay, pattern};
 use crate::overlay::{Loaded, diff};
 use crate::tree::{Content, Mode};
 
-use super::{Outcome, OverlayPlan, PathPlan, Plan};
+use super::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
 
 /// A file of ours that repeats the pin, as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +95,9 @@ pub fn edits(
     let mut text = manifest.text.to_string();
     for (plan_of, loaded) in plan.overlays.iter().zip(overlays) {
         let folder = manifest.overlay_folder();
+        if plan_of.fate == Fate::Dropped {
+            continue;
+        }
         match &loaded.overlay.kind {
             Kind::Files(_) => edit_whole(plan_of, loaded, &folder, &mut files),
             Kind::Patch(file) => edit_patch(plan_of, loaded, &folder.join(&file.value), &mut files)?,
@@ -102,6 +105,8 @@ pub fn edits(
         }
         text = edit_overlay(text, plan, plan_of, &loaded.overlay).map_err(EditsError::Manifest)?;
     }
+    drop_patches(plan, overlays, &manifest.overlay_folder(), &mut files);
+    text = drop_overlays(text, plan, overlays).map_err(EditsError::Manifest)?;
     if plan.from != plan.to {
         text = edit::set_pin(&text, plan.to).map_err(EditsError::Manifest)?;
     }
@@ -188,6 +193,47 @@ fn edit_patch(
     let edit = FileEdit { file: file.to_owned(), before, after: Some(text.into()), mode: None };
     files.insert(file.to_owned(), edit);
     Ok(())
+}
+
+/// The patches of overlays that are dropped go, too, unless another overlay has the same one.
+fn drop_patches(plan: &Plan, overlays: &[Loaded], folder: &Path, files: &mut BTreeMap<PathBuf, FileEdit>) {
+    let patch = |loaded: &Loaded| match &loaded.overlay.kind {
+        Kind::Patch(name) => Some(folder.join(&name.value)),
+        _ => None,
+    };
+    let all = || plan.overlays.iter().zip(overlays);
+    let kept: BTreeSet<PathBuf> = all()
+        .filter(|(plan, _)| plan.fate != Fate::Dropped)
+        .filter_map(|(_, loaded)| patch(loaded))
+        .collect();
+    for (_, loaded) in all().filter(|(plan, _)| plan.fate == Fate::Dropped) {
+        let Some(file) = patch(loaded).filter(|file| !kept.contains(file)) else { continue };
+        if let Some(own) = loaded.own.iter().find(|own| own.file == file) {
+            files.insert(file.clone(), FileEdit { file, before: Some(own.id), after: None, mode: None });
+        }
+    }
+}
+
+/// The manifest without the overlays that are dropped, and without their names in what others need.
+fn drop_overlays(text: String, plan: &Plan, overlays: &[Loaded]) -> Result<String, EditError> {
+    let all = || plan.overlays.iter().zip(overlays);
+    let dropped: BTreeSet<&OverlayName> =
+        all().filter(|(plan, _)| plan.fate == Fate::Dropped).map(|(plan, _)| &plan.name).collect();
+    let mut text = text;
+    for (plan, loaded) in all() {
+        let (name, needs) = (plan.name.as_str(), &loaded.overlay.needs);
+        if dropped.contains(&plan.name) {
+            text = edit::remove_overlay(&text, name)?;
+        } else if needs.iter().any(|need| dropped.contains(&need.value)) {
+            let left = needs.iter().filter(|need| !dropped.contains(&need.value));
+            let left: Vec<String> = left.map(|need| need.value.to_string()).collect();
+            text = match left.is_empty() {
+                true => edit::remove_key(&text, name, "needs")?,
+                false => edit::set_key(&text, name, "needs", &Value::List(left))?,
+            };
+        }
+    }
+    Ok(text)
 }
 
 /// The patch against the new pin: its prose, then its parts in their order. `None` if it would not give the results.

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::id::UpstreamPath;
-use crate::lex::{self, Comparison, Delta};
+use crate::lex::{self, Delta};
 use crate::merge::{Conflict, Labels, Merged, Style, is_binary, merge};
 use crate::tree::{Content, Entry};
 
@@ -73,10 +73,7 @@ pub(super) fn does_the_same(path: &UpstreamPath, a: &Side, b: &Side) -> bool {
     match (&a.0, &b.0) {
         (None, None) => true,
         (Some((a, left)), Some((b, right))) => {
-            a.mode == b.mode
-                && (a.id == b.id
-                    || matches!(lex::compare(path, &left.bytes, &right.bytes),
-                        Comparison::Known(delta) if delta <= Delta::Comments))
+            a == b || lex::compare_contents(path, left, right).is_at_most(Delta::Comments)
         }
         _ => false,
     }

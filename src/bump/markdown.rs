@@ -2,9 +2,10 @@
 
 use crate::escape::for_terminal;
 use crate::id::Name;
+use crate::provenance::{Neighbour, Side};
 use crate::upstream::Commit;
 
-use super::{Outcome, OverlayPlan, Plan};
+use super::{Fate, Plan};
 
 /// Commits of a path beyond this number are counted.
 const NAMED: usize = 20;
@@ -31,12 +32,14 @@ pub fn markdown(plan: &Plan, upstream: &Name) -> String {
             commits.len()
         ));
     }
-    for overlay in plan.overlays.iter().filter(|overlay| is_worth_telling(overlay)) {
+    for overlay in plan.overlays.iter().filter(|overlay| overlay.is_worth_telling()) {
         text.push_str(&format!("\n**{}**\n\n", code(overlay.name.as_str())));
-        if let Some(why) = &overlay.why {
-            text.push_str(&format!("- {}\n", code(why)));
+        match &overlay.why {
+            _ if overlay.fate == Fate::Dropped => text.push_str("- dropped: upstream has all of it\n"),
+            Some(why) => text.push_str(&format!("- {}\n", code(why))),
+            None => {}
         }
-        for path in overlay.paths.iter().filter(|path| path.outcome != Outcome::Untouched) {
+        for path in overlay.paths.iter().filter(|path| path.is_worth_telling()) {
             let to =
                 path.to.as_ref().map(|(to, _)| format!(" to {}", code(&to.to_string()))).unwrap_or_default();
             text.push_str(&format!("- {}: {}{to}\n", code(&path.path.to_string()), path.outcome));
@@ -55,13 +58,24 @@ pub fn markdown(plan: &Plan, upstream: &Name) -> String {
             if path.commits.len() > NAMED {
                 text.push_str(&format!("  - and {} more\n", path.commits.len() - NAMED));
             }
+            for neighbour in &path.neighbours {
+                text.push_str(&format!("  - {}\n", describe_neighbour(neighbour)));
+            }
         }
     }
     text
 }
 
-fn is_worth_telling(overlay: &OverlayPlan) -> bool {
-    overlay.outcome != Outcome::Untouched || overlay.why.is_some()
+/// The file, how it stands to the overlaid one, and the last commit on it.
+fn describe_neighbour(neighbour: &Neighbour) -> String {
+    let side = match neighbour.side {
+        Side::Included => "included",
+        Side::Including => "including it",
+    };
+    let (count, s) = (neighbour.count, plural(neighbour.count));
+    let last = neighbour.commits.last().map(|commit| format!(", the last is {}", describe(commit)));
+    let file = code(&neighbour.file.to_string());
+    format!("beside it ({side}): {file}, {count} commit{s}{}", last.unwrap_or_default())
 }
 
 fn plural(count: usize) -> &'static str {

@@ -2,8 +2,8 @@
 //!
 //! For each overlaid path: B is what the overlay's content was derived from, O what the overlay makes of it, P' what
 //! upstream has at the new pin. [`plan()`] decides what becomes of the path, [`edits()`] which files of ours change,
-//! [`scan()`] does the same for many commits. Never reads or writes a file, and never drops an overlay: one that upstream
-//! has taken over is named, and stays.
+//! [`scan()`] does the same for many commits. Never reads or writes a file, and drops no overlay unless asked
+//! ([`Plan::drop_absorbed`]): one that upstream has taken over is named, and stays.
 //!
 //! What B and O are depends on the kind of the overlay:
 //!
@@ -13,6 +13,7 @@
 //! - cherry-picks keep their commits; each is merged on what is there;
 //! - held back and deleted paths stay as they are named.
 
+mod commits;
 mod edits;
 mod judge;
 mod markdown;
@@ -28,6 +29,7 @@ use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::merge::Style;
 use crate::tree::Content;
 
+pub use commits::add_commits;
 pub use edits::{EditsError, FileEdit, OwnFile, edits};
 pub use judge::Misfit;
 pub use markdown::markdown;
@@ -130,6 +132,19 @@ pub struct OverlayPlan {
     pub why: Option<String>,
     /// Whether its base becomes the new pin.
     pub moves_base: bool,
+    /// What the move does with the overlay as a whole.
+    pub fate: Fate,
+}
+
+/// What a move does with an overlay as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It stays in the manifest.
+    Stays,
+    /// Upstream has all of it, and it cannot stay as it is: a patch of which nothing is left, commits that do not fit any more.
+    CannotStay,
+    /// The same, and the user wants such overlays removed.
+    Dropped,
 }
 
 /// What becomes of one path.
@@ -149,8 +164,10 @@ pub struct PathPlan {
     pub theirs: Option<Content>,
     /// What the path will be with the overlay; the outer `None`: that cannot be told before a person has decided.
     pub result: Option<Option<Content>>,
-    /// Upstream's commits on the path between the two pins, oldest first; filled by whoever asked the history.
+    /// Upstream's commits on the path between the two pins, oldest first; see [`add_commits`].
     pub commits: Vec<crate::upstream::Commit>,
+    /// Upstream's commits between the two pins on files beside it; see [`add_commits`].
+    pub neighbours: Vec<crate::provenance::Neighbour>,
 }
 
 impl PathPlan {
@@ -158,6 +175,12 @@ impl PathPlan {
     #[must_use]
     pub fn needs_person(&self) -> bool {
         self.result.is_none()
+    }
+
+    /// Whether a summary says more of it than its number.
+    #[must_use]
+    pub fn is_worth_telling(&self) -> bool {
+        self.outcome != Outcome::Untouched || !self.neighbours.is_empty()
     }
 
     /// The path at the new pin.
@@ -171,7 +194,18 @@ impl OverlayPlan {
     /// Whether the move waits for a person here.
     #[must_use]
     pub fn needs_person(&self) -> bool {
+        if self.fate == Fate::Dropped {
+            return false;
+        }
         self.why.is_some() || self.paths.iter().any(PathPlan::needs_person)
+    }
+
+    /// Whether a summary says more of it than its row.
+    #[must_use]
+    pub fn is_worth_telling(&self) -> bool {
+        self.outcome != Outcome::Untouched
+            || self.why.is_some()
+            || self.paths.iter().any(PathPlan::is_worth_telling)
     }
 
     /// Whether it could not be told what becomes of it.
@@ -192,6 +226,13 @@ impl OverlayPlan {
 }
 
 impl Plan {
+    /// Drops the overlays that upstream has wholly and that cannot stay as they are.
+    pub fn drop_absorbed(&mut self) {
+        for overlay in self.overlays.iter_mut().filter(|overlay| overlay.fate == Fate::CannotStay) {
+            overlay.fate = Fate::Dropped;
+        }
+    }
+
     /// Whether the move waits for a person.
     #[must_use]
     pub fn needs_person(&self) -> bool {

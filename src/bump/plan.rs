@@ -13,7 +13,7 @@ use crate::upstream::{Upstream, UpstreamError};
 use super::judge::{Judged, Side};
 use super::parallel::in_parallel;
 use super::subject::{Court, Lazy, Memo, Reading, Sides, Subject};
-use super::{Outcome, OverlayPlan, PathPlan, Plan};
+use super::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
 
 /// What is asked.
 #[derive(Clone, Copy)]
@@ -76,6 +76,7 @@ fn plan_one(question: &Question<'_>, court: &Court<'_>, index: usize) -> Overlay
             paths: Vec::new(),
             why: Some(why.clone()),
             moves_base: false,
+            fate: Fate::Stays,
         };
     }
     let mut memo = Memo::new();
@@ -92,13 +93,17 @@ fn plan_one(question: &Question<'_>, court: &Court<'_>, index: usize) -> Overlay
         follow_renames(question, court, subject, &mut paths);
     }
     let outcome = OverlayPlan::roll_up(paths.iter().map(|path| path.outcome));
-    let is_left = |path: &PathPlan| path.result.as_ref() != Some(&path.theirs);
+    let is_left = |path: &PathPlan| {
+        let differs = path.result.as_ref().map(|result| *result != path.theirs);
+        is_left(subject.loaded, path.outcome, differs)
+    };
     let states: Vec<(Outcome, bool)> = paths.iter().map(|path| (path.outcome, is_left(path))).collect();
+    let fate = if is_over(subject.loaded, &states) { Fate::CannotStay } else { Fate::Stays };
     let why = whole_trouble(subject.loaded, &states);
     let is_kept = paths.iter().any(|path| path.outcome == Outcome::Kept);
     let has_base = subject.loaded.overlay.base.as_ref().is_some_and(|base| base.value != question.to);
     let moves_base = has_base && !is_kept && !matches!(subject.loaded.overlay.kind, Kind::HeldBack { .. });
-    OverlayPlan { name, outcome, paths, why, moves_base }
+    OverlayPlan { name, outcome, paths, why, moves_base, fate }
 }
 
 fn plan_path(
@@ -127,6 +132,7 @@ fn path_plan(path: &UpstreamPath, judged: Judged, theirs: Option<Content>) -> Pa
         theirs,
         result: judged.result.map(|side| side.0.map(|(_, content)| content)),
         commits: Vec::new(),
+        neighbours: Vec::new(),
     }
 }
 
@@ -201,10 +207,38 @@ pub(super) fn whole_trouble(loaded: &Loaded, paths: &[(Outcome, bool)]) -> Optio
                     .to_owned(),
             )
         }
-        Kind::Patch(_) if !paths.is_empty() && paths.iter().all(|(_, is_left)| !is_left) => Some(format!(
-            "nothing is left of the patch, upstream has all of it: remove overlay `{}` from the manifest, or change the patch",
+        Kind::Patch(_) if is_over(loaded, paths) => Some(format!(
+            "nothing is left of the patch, upstream has all of it: remove overlay `{}` from the manifest, change the patch, or bump with --drop-absorbed",
+            loaded.name()
+        )),
+        Kind::Commits { .. } if is_over(loaded, paths) => Some(format!(
+            "upstream has all that the commits add, and they do not fit one by one any more: remove overlay `{}` from the manifest, or bump with --drop-absorbed",
             loaded.name()
         )),
         _ => None,
+    }
+}
+
+/// Whether something is left of an overlay on a path. `differs`: whether what it makes of the path differs from what it
+/// stands on; `None`: it does not fit there.
+pub(super) fn is_left(loaded: &Loaded, outcome: Outcome, differs: Option<bool>) -> bool {
+    match (&loaded.overlay.kind, differs) {
+        // Commits that fit can stay, also if they change nothing.
+        (Kind::Commits { .. }, None) => !matches!(outcome, Outcome::Absorbed | Outcome::Redundant),
+        (Kind::Commits { .. }, Some(_)) => true,
+        (_, differs) => differs.unwrap_or(true),
+    }
+}
+
+/// Whether upstream has all of an overlay that then cannot stay as it is: a patch without parts is none, and commits must
+/// fit. `paths` has what became of each, and whether something is left of it there.
+fn is_over(loaded: &Loaded, paths: &[(Outcome, bool)]) -> bool {
+    let is_had = |outcome: Outcome| matches!(outcome, Outcome::Absorbed | Outcome::Redundant);
+    match &loaded.overlay.kind {
+        Kind::Patch(_) => !paths.is_empty() && paths.iter().all(|(_, is_left)| !is_left),
+        Kind::Commits { .. } => {
+            paths.iter().all(|(outcome, _)| is_had(*outcome)) && paths.iter().any(|(_, is_left)| !is_left)
+        }
+        _ => false,
     }
 }

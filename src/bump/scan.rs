@@ -8,7 +8,7 @@ use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::provenance::inspect;
 use crate::upstream::{Link, Upstream, UpstreamError};
 
-use super::plan::whole_trouble;
+use super::plan::{is_left, whole_trouble};
 use super::subject::{Court, Lazy, Memo};
 use super::{Outcome, OverlayPlan, Question, Resolved};
 
@@ -117,7 +117,11 @@ pub fn scan(question: &Question<'_>) -> Result<Option<Scan>, UpstreamError> {
                 Ok((judged, theirs)) => PathState {
                     outcome: judged.outcome,
                     needs_person: judged.result.is_none(),
-                    is_left: judged.result.is_none_or(|result| result.entry() != theirs.entry),
+                    is_left: is_left(
+                        subjects[index].loaded,
+                        judged.outcome,
+                        judged.result.map(|result| result.entry() != theirs.entry),
+                    ),
                 },
                 Err(_) => PathState { outcome: Outcome::Unknown, needs_person: true, is_left: true },
             };

@@ -6,6 +6,7 @@ use crate::id::{CommitId, Name, UpstreamPath};
 use crate::manifest::{Kind, Located};
 use crate::merge::{Labels, Merged, merge};
 use crate::overlay::{At, Loaded, Resolution, can_be_on_together, content_at, resolve};
+use crate::provenance::absorb::is_absorbed;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
@@ -425,6 +426,9 @@ impl Court<'_> {
             match merge(before.content(), current.content(), after.content(), self.style, labels) {
                 Merged::Clean(content) => current = Side::new(content),
                 Merged::Conflict(conflict) => {
+                    if let Some((outcome, why)) = has_all(path, picks, &stands, self.upstream)? {
+                        return Ok(Judged::open(outcome, why));
+                    }
                     let outcome = match (before.is_absent(), current.is_absent()) {
                         (false, true) => Outcome::Gone,
                         (true, false) => Outcome::Collides,
@@ -457,4 +461,29 @@ impl Court<'_> {
         }
         Ok(Judged::new(Outcome::Merges, "upstream changed the path, and the commits still fit", current))
     }
+}
+
+/// Whether upstream has all that some commits make of a path together, though it does not take them one after the other
+/// any more. Not told where something else lies between the commits.
+fn has_all(
+    path: &UpstreamPath,
+    picks: &[(Lazy, Lazy)],
+    stands: &Side,
+    upstream: &dyn Upstream,
+) -> Result<Option<(Outcome, &'static str)>, UpstreamError> {
+    let (Some((first, _)), Some((_, last))) = (picks.first(), picks.last()) else { return Ok(None) };
+    if picks.windows(2).any(|pair| pair[0].1.entry != pair[1].0.entry) {
+        return Ok(None);
+    }
+    let (first, last) = (first.load(upstream)?, last.load(upstream)?);
+    Ok(if does_the_same(path, &last, stands) {
+        Some((
+            Outcome::Redundant,
+            "upstream has what the commits make of it, and they do not fit there any more",
+        ))
+    } else if is_absorbed(path, first.content(), last.content(), stands.content()) {
+        Some((Outcome::Absorbed, "upstream has all that the commits add, and they do not fit there any more"))
+    } else {
+        None
+    })
 }

@@ -77,6 +77,10 @@ fn show(event: &Event, root: &Path, ui: &mut Ui) {
             let other = if *other > 0 { format!(", {other} other") } else { String::new() };
             ui.note(format_args!("      {passed} pass, {failed} fail{other} in {:.1} s", wall.as_secs_f64()));
         }
+        Event::Watched { tool, came_to } => {
+            ui.note(format_args!("      {tool} {}", for_terminal(came_to)));
+        }
+        Event::Told(text) => ui.note(for_terminal(text)),
         Event::Warning(text) => ui.warn(for_terminal(text)),
     }
 }

@@ -3,19 +3,21 @@
 mod scan;
 mod show;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::bump::{FileEdit, Outcome, OwnFile, Plan, Question, Resolved, edits, markdown, plan};
+use crate::bump::{
+    FileEdit, OverlayPlan, OwnFile, PathPlan, Plan, Question, Resolved, add_commits, edits, markdown, plan,
+};
 use crate::escape::for_terminal;
-use crate::id::{CommitId, UpstreamPath};
+use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::io::bump_work::{Answer as Resolution, State, Work};
+use crate::io::merge_tool::{MergeTool, ToolError};
 use crate::io::own_edits::{self, Done};
 use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::merge::Style;
-use crate::upstream::{Commit, Upstream};
 
 use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
 
@@ -26,10 +28,12 @@ use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
 ///
 /// Without --dry-run, overlay files are merged (base; ours, the new pin), patches are made anew, bases, the pin and every
 /// also-pinned place are written: all or nothing. An overlay that upstream has taken over is named and stays; the witness
-/// stays. The files of before are kept in .overlaid/before.
+/// stays. A patch of which nothing is left cannot stay: --drop-absorbed removes it. The files of before are kept in
+/// .overlaid/before.
 ///
 /// Where something does not fit, nothing is written but a work folder, .overlaid/bump/UPSTREAM, with the conflicts marked
-/// as git does. Edit them and run `overlaid bump --continue`; `overlaid bump --abort` gives up.
+/// as git does. Edit them and run `overlaid bump --continue`; `overlaid bump --abort` gives up. --tool hands them to your
+/// merge tool first.
 ///
 /// --scan looks at all commits from the pin by first parents: the newest to which everything moves by itself, and
 /// for each overlay the first commit at which it conflicts, is absorbed, redundant, gone or renamed.
@@ -44,9 +48,15 @@ pub struct Args {
     /// Only say what would happen
     #[arg(long, requires = "to")]
     dry_run: bool,
-    /// Leave out upstream's commits on the paths; with a long history that is faster
+    /// Leave out upstream's commits on the paths and beside them; with a long history that is faster
     #[arg(long, requires = "dry_run")]
     no_commits: bool,
+    /// Hand conflicts to a merge tool: git's `merge.tool`, a tool of git's configuration, or a command that gets $BASE, $LOCAL, $REMOTE and $MERGED
+    #[arg(long, value_name = "TOOL", num_args = 0..=1, require_equals = true, conflicts_with_all = ["dry_run", "abort", "scan"])]
+    tool: Option<Option<String>>,
+    /// Remove patches and cherry-picks that upstream has wholly by now
+    #[arg(long, conflicts_with_all = ["abort", "scan"])]
+    drop_absorbed: bool,
     /// Print the summary as Markdown, for a pull request
     #[arg(long, conflicts_with_all = ["abort", "scan"])]
     markdown: bool,
@@ -93,6 +103,10 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.abort {
         return abort(context, ui);
     }
+    let tool = match &args.tool {
+        Some(asked) => Some(MergeTool::find(&context.root, asked.as_deref()).map_err(no_tool)?),
+        None => None,
+    };
     let finished = if args.go_on { own_edits::finish(&context.root)? } else { None };
     if let Some(done) = &finished {
         show::written(done, ui);
@@ -101,7 +115,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
     let under_way = work.load()?;
     if args.go_on {
-        let Some(state) = under_way else {
+        let Some(mut state) = under_way else {
             if finished.is_some() {
                 return Ok(Answer::Yes);
             }
@@ -109,7 +123,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         };
         let store = context.store_with(&workspace, Some(&state.to.to_string()), ui)?;
         let style = state.style();
-        let bump = Bump { context, workspace: &workspace, store: &store, work: &work, style };
+        state.drop_absorbed |= args.drop_absorbed;
+        let bump = Bump { context, workspace: &workspace, store: &store, work: &work, style, tool };
         return bump.write(state, args.markdown, ui);
     }
     let branch = workspace.manifest.upstream.branch.as_ref().map(|branch| branch.value.clone());
@@ -121,9 +136,13 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.scan {
         return scan::run(&workspace, &store, to, &revision, ui);
     }
-    let bump = Bump { context, workspace: &workspace, store: &store, work: &work, style: args.style.into() };
+    let bump =
+        Bump { context, workspace: &workspace, store: &store, work: &work, style: args.style.into(), tool };
     if args.dry_run {
         let mut plan = bump.plan(to, &Resolved::new());
+        if args.drop_absorbed {
+            plan.drop_absorbed();
+        }
         if !args.no_commits {
             add_commits(&mut plan, &store)?;
         }
@@ -135,7 +154,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             format!("a bump to {} ({}) is under way", for_terminal(&state.called), state.to.short());
         return Err(Failure::input(message).with_hint("overlaid bump --continue, or overlaid bump --abort"));
     }
-    let state = State::new(workspace.manifest.upstream.pin.value, to, &revision, args.style.into());
+    let mut state = State::new(workspace.manifest.upstream.pin.value, to, &revision, args.style.into());
+    state.drop_absorbed = args.drop_absorbed;
     bump.write(state, args.markdown, ui)
 }
 
@@ -187,6 +207,7 @@ struct Bump<'a> {
     store: &'a Store,
     work: &'a Work,
     style: Style,
+    tool: Option<MergeTool>,
 }
 
 impl Bump<'_> {
@@ -223,6 +244,9 @@ impl Bump<'_> {
         // What stands on a path that was resolved can be told only after it; so again, until nothing new is resolved.
         loop {
             let mut plan = self.plan(state.to, &resolved);
+            if state.drop_absorbed {
+                plan.drop_absorbed();
+            }
             let before = resolved.len();
             let mut markers = Vec::new();
             for overlay in &plan.overlays {
@@ -253,28 +277,34 @@ impl Bump<'_> {
 
     /// Writes all, or asks a person and writes nothing.
     fn write(&self, mut state: State, as_markdown: bool, ui: &mut Ui) -> Result<Answer, Failure> {
-        let (plan, markers) = self.plan_resolved(&state)?;
-        if plan.overlays.iter().any(|overlay| overlay.is_unknown()) {
-            self.report(&plan, &state.called, as_markdown, None, ui);
-            return Ok(Answer::Unknown);
-        }
-        if plan.needs_person() {
-            for overlay in &plan.overlays {
-                for path in overlay.paths.iter().filter(|path| path.needs_person()) {
-                    if let Some(misfit) = &path.misfit {
-                        self.work.ask(&mut state, &overlay.name, &path.path, misfit)?;
-                    }
+        let mut offered = BTreeSet::new();
+        let plan = loop {
+            let (plan, markers) = self.plan_resolved(&state)?;
+            if plan.overlays.iter().any(|overlay| overlay.is_unknown()) {
+                self.report(&plan, &state.called, as_markdown, None, ui);
+                return Ok(Answer::Unknown);
+            }
+            if !plan.needs_person() {
+                break plan;
+            }
+            for (overlay, path) in open_paths(&plan) {
+                if let Some(misfit) = &path.misfit {
+                    self.work.ask(&mut state, &overlay.name, &path.path, misfit)?;
                 }
             }
             self.work.save(&state)?;
             self.hide()?;
+            // What stands on a resolved path can be in conflict only then; so again, until there is nothing new to offer.
+            if self.offer(&plan, &mut offered, ui)? {
+                continue;
+            }
             self.report(&plan, &state.called, as_markdown, None, ui);
             show::ask(&plan, self.work, ui);
             for marker in markers {
                 ui.note(marker);
             }
             return Ok(Answer::NeedsPerson);
-        }
+        };
         let mut edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
             .map_err(describe_edits_error)?;
         edits.extend(self.lock_edits(&edits, ui));
@@ -302,6 +332,38 @@ impl Bump<'_> {
         }
     }
 
+    /// Hands conflicts to the merge tool, each once. Whether one may be resolved now.
+    fn offer(
+        &self,
+        plan: &Plan,
+        offered: &mut BTreeSet<(OverlayName, UpstreamPath)>,
+        ui: &mut Ui,
+    ) -> Result<bool, Failure> {
+        let Some(tool) = &self.tool else { return Ok(false) };
+        let mut is_new = false;
+        for (overlay, path) in open_paths(plan) {
+            let Some(misfit) = path.misfit.as_ref().filter(|misfit| misfit.marked.is_some()) else {
+                continue;
+            };
+            if !offered.insert((overlay.name.clone(), path.path.clone())) {
+                continue;
+            }
+            let files = self.work.sides(&overlay.name, &path.path, misfit)?;
+            ui.note(format_args!(
+                "overlay {}, {}: running {}",
+                overlay.name,
+                for_terminal(path.path.as_bytes()),
+                for_terminal(&tool.called)
+            ));
+            if !tool.run(&self.context.root, &files).map_err(no_tool)? {
+                ui.note("the merge tool ended with an error, so it is not asked again");
+                return Ok(false);
+            }
+            is_new = true;
+        }
+        Ok(is_new)
+    }
+
     fn hide(&self) -> Result<(), Failure> {
         hide_from_git(&self.context.root)
             .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))
@@ -311,8 +373,7 @@ impl Bump<'_> {
     fn repeats(&self) -> Result<Vec<OwnFile>, Failure> {
         let disk = Disk::new(&self.workspace.root);
         let places = &self.workspace.manifest.upstream.also_pinned;
-        let files: std::collections::BTreeSet<&Path> =
-            places.iter().map(|place| place.file.value.as_path()).collect();
+        let files: BTreeSet<&Path> = places.iter().map(|place| place.file.value.as_path()).collect();
         let read = |file: &Path| -> Result<OwnFile, Failure> {
             let bytes = disk.read(file)?.map(|content| content.bytes);
             Ok(OwnFile { file: file.to_owned(), bytes })
@@ -333,38 +394,20 @@ fn describe_edits_error(error: crate::bump::EditsError) -> Failure {
     }
 }
 
-/// The commits between the pins on the paths that moved. One walk answers for all.
-fn add_commits(plan: &mut Plan, store: &Store) -> Result<(), Failure> {
-    let moved = |path: &crate::bump::PathPlan| !matches!(path.outcome, Outcome::Untouched);
-    let paths: std::collections::BTreeSet<UpstreamPath> = plan
-        .overlays
-        .iter()
-        .flat_map(|overlay| &overlay.paths)
-        .filter(|path| moved(path))
-        .flat_map(|path| std::iter::once(&path.path).chain(path.to.as_ref().map(|(to, _)| to)))
-        .cloned()
-        .collect();
-    if paths.is_empty() {
-        return Ok(());
+/// The paths that wait for a person, with their overlays.
+fn open_paths(plan: &Plan) -> impl Iterator<Item = (&OverlayPlan, &PathPlan)> {
+    let open = plan.overlays.iter().filter(|overlay| overlay.needs_person());
+    open.flat_map(|overlay| overlay.paths.iter().map(move |path| (overlay, path)))
+        .filter(|(_, path)| path.needs_person())
+}
+
+fn no_tool(error: ToolError) -> Failure {
+    let message = error.to_string();
+    match error {
+        ToolError::Run(..) => Failure::environment(message),
+        ToolError::NotNamed | ToolError::NoCommand(_) => Failure::input(message)
+            .with_hint("name a command: overlaid bump --tool='meld \"$LOCAL\" \"$MERGED\" \"$REMOTE\"'"),
     }
-    let paths: Vec<UpstreamPath> = paths.into_iter().collect();
-    let mut by_path: BTreeMap<&UpstreamPath, Vec<Commit>> = BTreeMap::new();
-    let touches = store.history(plan.to, Some(plan.from), &paths)?;
-    for touch in touches.iter().rev() {
-        by_path.entry(&touch.path).or_default().push(store.commit(touch.commit)?);
-    }
-    for path in plan.overlays.iter_mut().flat_map(|overlay| &mut overlay.paths).filter(|path| moved(path)) {
-        let mut commits = by_path.get(&path.path).cloned().unwrap_or_default();
-        if let Some((to, _)) = &path.to {
-            for commit in by_path.get(to).into_iter().flatten() {
-                if !commits.iter().any(|known| known.id == commit.id) {
-                    commits.push(commit.clone());
-                }
-            }
-        }
-        path.commits = commits;
-    }
-    Ok(())
 }
 
 impl From<own_edits::OwnEditError> for Failure {

@@ -13,7 +13,7 @@ use crate::lex::{self, Comparison, Delta};
 use crate::overlay::diff::{Lines, Mark, Marked, What, mark, render};
 use crate::overlay::{At, Loaded, content_at, resolve};
 use crate::provenance::needs_of;
-use crate::tree::{Changes, Content, Mode};
+use crate::tree::{Changes, Content};
 
 use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 
@@ -288,9 +288,7 @@ fn change_since(
 pub fn compare(change: &PathChange) -> Comparison {
     match (&change.old, &change.new) {
         (old, new) if old == new => Comparison::Known(Delta::Identical),
-        (Some(old), Some(new)) if old.mode == new.mode && old.mode != Mode::Symlink => {
-            lex::compare(&change.path, &old.bytes, &new.bytes)
-        }
+        (Some(old), Some(new)) => lex::compare_contents(&change.path, old, new),
         _ => Comparison::Known(Delta::Code),
     }
 }

@@ -34,6 +34,16 @@ impl Answer {
         }
     }
 
+    /// The exit code of the process for `git bisect run`: good, bad, or passed over.
+    #[must_use]
+    pub fn exit_code_for_bisect(self) -> u8 {
+        match self {
+            Answer::Yes => 0,
+            Answer::No => 1,
+            Answer::NeedsPerson | Answer::Unknown => 125,
+        }
+    }
+
     /// The answer that an exit code stands for.
     #[must_use]
     pub fn from_exit_code(code: u8) -> Self {
@@ -68,6 +78,16 @@ impl FailureKind {
             FailureKind::NeedsPerson => 3,
             FailureKind::Environment => 4,
             FailureKind::Bug => 70,
+        }
+    }
+
+    /// The exit code of the process for `git bisect run`: what may be another commit's fault is passed over, all else
+    /// ends the search.
+    #[must_use]
+    pub fn exit_code_for_bisect(self) -> u8 {
+        match self {
+            FailureKind::NeedsPerson => 125,
+            FailureKind::Input | FailureKind::Environment | FailureKind::Bug => 255,
         }
     }
 }

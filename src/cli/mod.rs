@@ -4,6 +4,7 @@ mod accept;
 mod apply;
 mod base;
 mod bench;
+mod bisect;
 mod build;
 mod bump;
 mod cmake;
@@ -13,6 +14,7 @@ mod context;
 mod diff;
 mod error;
 mod explain;
+mod init;
 mod lock;
 mod locked;
 mod man;
@@ -98,11 +100,13 @@ enum Command {
     Cmake(cmake::Args),
     Test(test::Args),
     Prove(prove::Args),
+    Bisect(bisect::Args),
     Bump(bump::Args),
     Accept(accept::Args),
     Report(report::Args),
     Man(man::Args),
     Completions(man::CompletionsArgs),
+    Init(init::Args),
 }
 
 /// Parses the arguments, runs the command, says how it went.
@@ -134,18 +138,25 @@ fn run() -> ExitCode {
         Command::Cmake(args) => cmake::run(args, &mut ui),
         Command::Test(args) => test::run(&context, args, &mut ui),
         Command::Prove(args) => prove::run(&context, args, &mut ui),
+        Command::Bisect(args) => bisect::run(&context, args, &mut ui),
         Command::Bump(args) => bump::run(&context, args, &mut ui),
         Command::Accept(args) => accept::run(&context, args, &mut ui),
         Command::Report(args) => report::run(&context, args, &mut ui),
         Command::Man(args) => man::run(args, &mut ui),
         Command::Completions(args) => man::completions(args, &mut ui),
+        Command::Init(args) => init::run(&context, args, &mut ui),
     };
     ui.end_progress();
+    let for_bisect = matches!(&cli.command, Command::Test(args) if args.is_for_bisect());
     match result {
+        Ok(answer) if for_bisect => ExitCode::from(answer.exit_code_for_bisect()),
         Ok(answer) => ExitCode::from(answer.exit_code()),
         Err(failure) => {
             ui.failure(&failure);
-            ExitCode::from(failure.kind.exit_code())
+            match for_bisect {
+                true => ExitCode::from(failure.kind.exit_code_for_bisect()),
+                false => ExitCode::from(failure.kind.exit_code()),
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `overlaid prove`
 
+mod attest;
 mod rivals;
 mod show;
 
@@ -9,7 +10,10 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::escape::for_terminal;
+use crate::evidence::attested::{self, Attestation};
+use crate::evidence::elsewhere;
 use crate::id::Name;
+use crate::io::attested as io_attested;
 use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
@@ -51,6 +55,9 @@ use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_
 ///
 /// Runs what the upstream, the overlays and the tests contain, and says what before it does.
 ///
+/// --attest notes what a person reports of a run that cannot be made here. It is shown as theirs, and where it
+/// contradicts what was measured, a person decides.
+///
 /// Exit codes: 0 all needed. 1 something should go. 3 a person must decide, also where a drop needs evidence of
 /// other profiles or devices. 4 inconclusive. The highest wins.
 #[derive(Debug, clap::Args)]
@@ -70,6 +77,18 @@ pub struct Args {
     /// Say what a verdict or a reason means, with an example and what to do
     #[arg(long, value_name = "WORD")]
     explain: Option<String>,
+    /// Note what somebody reports of a run without the overlay that cannot be made here (a model, say); runs nothing
+    #[arg(long, value_name = "NAME", requires_all = ["by", "result"], conflicts_with_all = ["dry_run", "verbose"])]
+    attest: Option<String>,
+    /// Who reports it
+    #[arg(long, value_name = "WHO", requires = "attest")]
+    by: Option<String>,
+    /// What came of it, without the overlay
+    #[arg(long, requires = "attest")]
+    result: Option<attest::CameTo>,
+    /// What else they say
+    #[arg(long, value_name = "TEXT", requires = "attest")]
+    note: Option<String>,
 }
 
 /// What came out for all overlays.
@@ -85,6 +104,10 @@ struct Outcome {
     left: Vec<Planned>,
     /// Overlays that are off.
     off: Vec<Name>,
+    /// The command that runs tests here.
+    test_command: String,
+    /// Rivals that stand back: `test` cannot put them in the active one's place.
+    standing_back: BTreeSet<Name>,
 }
 
 /// Something that would be built and run.
@@ -102,6 +125,9 @@ struct Planned {
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     if let Some(word) = &args.explain {
         return explain::run(word, ui);
+    }
+    if let Some(what) = &args.attest {
+        return attest::run(context, args, what, ui);
     }
     let answered = match once(context, args, ui)? {
         // The manifest names new witnesses now: the answer is that to the new manifest, from the records.
@@ -131,7 +157,10 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {
         return Err(Failure::unknown_overlay(name, &known));
     }
-    let (question, earlier) = ask(&workspace, profile, &features, args, ui.is_json());
+    let reported = reported(&workspace, ui);
+    let test_command = context.command("test", None);
+    let shown = format!("{test_command} {} {reported:?}", ui.is_json());
+    let (question, earlier) = ask(&workspace, profile, &features, args, &shown);
     if let Some((text, exit)) = earlier {
         let answer = Answer::from_exit_code(exit);
         return Ok(Answered { text, notices: Vec::new(), answer, witnesses_noted: false });
@@ -169,6 +198,9 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             Err(error) => return Err(Failure::input(error.to_string())),
         }
     }
+    let is_back = |loaded: &&Loaded| !loaded.overlay.is_on(&features);
+    let standing_back: BTreeSet<Name> =
+        workspace.overlays.iter().filter(is_back).map(|loaded| loaded.name().clone()).collect();
     let mut used = None;
     let outcome = with_lab(&workspace, profile, &store, ui, |lab| {
         let left = campaign.recall(&candidates, lab);
@@ -178,18 +210,27 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             campaign.prove(&candidates, lab)?;
             Vec::new()
         };
-        let device: Vec<String> = lab.device().map(ToOwned::to_owned).into_iter().collect();
+        let device = lab.device_names();
         let mut decisions: Vec<Decision> = candidates
             .iter()
             .map(|candidate| {
                 let mut decision = campaign.decide(candidate);
+                let mut seen_on = device.clone();
+                for machine in campaign.measured_by(candidate, lab) {
+                    let text = format!("measured on {}, not on this machine", elsewhere::words(&machine));
+                    decision.reasons.push(Reason { code: "measured-elsewhere", text });
+                    seen_on.extend(machine.device_names());
+                }
                 decision.reasons.extend(gaps_of(
                     &workspace,
                     context,
                     profile_name(profile),
                     &decision,
-                    &device,
+                    &seen_on,
                 ));
+                let pin = workspace.manifest.upstream.pin.value;
+                let reports = attested::of(&reported, decision.overlay.as_str(), pin);
+                decision.reasons.extend(reports.iter().map(|report| report.reason(decision.verdict)));
                 decision
             })
             .collect();
@@ -214,7 +255,17 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
         let stand_back =
             stand_back.filter(|name| args.overlays.is_empty() && !is_on(&workspace, &features, name));
         let stand_back = stand_back.collect();
-        Ok(Outcome { candidates: candidates.clone(), decisions, together, rivals, stand_back, left, off })
+        Ok(Outcome {
+            candidates: candidates.clone(),
+            decisions,
+            together,
+            rivals,
+            stand_back,
+            left,
+            off,
+            test_command,
+            standing_back,
+        })
     })?;
     let mut witnesses_noted = false;
     if !args.dry_run {
@@ -244,14 +295,14 @@ fn ask(
     profile: Option<&Profile>,
     features: &BTreeSet<Name>,
     args: &Args,
-    json: bool,
+    shown: &str,
 ) -> (Option<Question>, Option<(String, u8)>) {
     let mut workshop = Workshop::new(&workspace.root, profile);
     let name = profile_name(profile);
     let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
-    let Args { overlays, dry_run, verbose, format: _, explain: _ } = args;
+    let Args { overlays, dry_run, verbose, .. } = args;
     let elsewhere = evidence_of_rivals(workspace);
-    let asked = format!("prove {overlays:?} {dry_run} {verbose} {json} {name:?} {features:?} {elsewhere:?}");
+    let asked = format!("prove {overlays:?} {dry_run} {verbose} {name:?} {features:?} {shown} {elsewhere:?}");
     let question = Question::new(workspace, features, &tests, &mut workshop, &asked);
     // `status` shows what was noted with the answer: without the note it is given anew.
     let upstream = workspace.manifest.upstream.name.as_str();
@@ -293,10 +344,14 @@ fn evidence_of_rivals(workspace: &Workspace) -> Vec<String> {
 }
 
 fn answer(outcome: &Outcome) -> Answer {
-    // A drop for which evidence of other profiles or devices is missing is not for us to say.
+    // A drop for which evidence of other profiles or devices is missing is not for us to say, and neither is what
+    // somebody reports otherwise.
+    let has = |decision: &Decision, codes: &[&str]| {
+        decision.reasons.iter().any(|reason| codes.contains(&reason.code))
+    };
     let is_open = |decision: &Decision| {
-        decision.verdict == Verdict::Droppable
-            && decision.reasons.iter().any(|reason| ["other-profile", "other-device"].contains(&reason.code))
+        (decision.verdict == Verdict::Droppable && has(decision, &["other-profile", "other-device"]))
+            || has(decision, &["attested-otherwise"])
     };
     let counts = |decision: &&Decision| !outcome.stand_back.contains(&decision.overlay);
     let verdicts = outcome.decisions.iter().filter(counts).map(|decision| match is_open(decision) {
@@ -310,6 +365,17 @@ fn answer(outcome: &Outcome) -> Answer {
         Exit::PersonDecides => Answer::NeedsPerson,
         Exit::Inconclusive => Answer::Unknown,
     }
+}
+
+/// What people have reported of this upstream.
+fn reported(workspace: &Workspace, ui: &mut Ui) -> Vec<Attestation> {
+    let manifest = &workspace.manifest;
+    let folder = io_attested::folder(&manifest.docs_folder(), manifest.upstream.name.as_str());
+    let (reported, refused) = io_attested::load(&workspace.root.join(folder));
+    for (file, why) in refused {
+        ui.warn(format_args!("{} is not used: {}", file.display(), for_terminal(why)));
+    }
+    reported
 }
 
 /// Whether an overlay is applied: no rival is in its place.

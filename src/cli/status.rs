@@ -1,6 +1,7 @@
 //! `overlaid status`
 
 mod document;
+mod drop_when;
 
 use std::collections::BTreeSet;
 
@@ -13,14 +14,12 @@ use crate::id::{CommitId, Name};
 use crate::io::lab::records::now;
 use crate::io::reports::Reports;
 use crate::io::store::{Environment, Store};
-use crate::io::verdicts::{self, Verdicts};
+use crate::io::verdicts::Verdicts;
 use crate::io::workspace::Workspace;
 use crate::lex::Delta;
-use crate::manifest::{DropWhen, Profile};
+use crate::manifest::Profile;
 use crate::overlay::{At, Loaded, fingerprint, resolve};
-use crate::provenance::{
-    Condition, Look, Note, OverlayReport, PathReport, State, inspect_with, pull_request_number,
-};
+use crate::provenance::{Look, Note, OverlayReport, PathReport, State, inspect_with, pull_request_number};
 use crate::report::ci::{Format, Notice};
 use crate::upstream::Commit;
 
@@ -316,14 +315,14 @@ fn print(
         return;
     }
     let docs = workspace.root.join(workspace.manifest.docs_folder());
-    let verdicts = verdicts::load(&verdicts::file(&docs, upstream.name.as_str()));
+    let known = drop_when::Known::load(&docs, upstream.name.as_str());
     let rows: Vec<Row> = loaded
         .iter()
         .zip(reports)
         .map(|(loaded, report)| Row {
             report,
             verdict: describe_verdict(
-                &verdicts,
+                &known.verdicts,
                 report,
                 on.profile.map(|p| p.name.as_str()),
                 upstream.pin.value,
@@ -345,7 +344,7 @@ fn print(
     for (loaded, row) in loaded.iter().zip(&rows) {
         explain(loaded, row, is_narrow, ui);
         explain_accepted(loaded, row.report, upstream.pin.value, ui);
-        explain_drop_when(loaded, row.report, &verdicts, upstream.pin.value, ui);
+        explain_drop_when(loaded, row.report, &known, upstream.pin.value, ui);
     }
     ui.line(summary(reports));
     if reports.iter().any(|report| report.paths.iter().any(|path| path.by_name_only)) {
@@ -432,7 +431,7 @@ pub(super) fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chos
 fn explain_drop_when(
     loaded: &Loaded,
     report: &OverlayReport,
-    verdicts: &Verdicts,
+    known: &drop_when::Known,
     pin: CommitId,
     ui: &mut Ui,
 ) {
@@ -440,51 +439,8 @@ fn explain_drop_when(
         ui.text(2, None, &format!("note: {}", for_terminal(note.to_string())));
     }
     let Some(when) = &loaded.overlay.drop_when else { return };
-    let text = match (&when.value, drop_when_met(&when.value, report, verdicts, pin)) {
-        (DropWhen::PinContains(commit), Ok(Some(true))) => {
-            format!("it can go: the pin contains {}", commit.short())
-        }
-        (DropWhen::PinContains(commit), Ok(_)) => {
-            format!("it stays until the pin contains {}", commit.short())
-        }
-        (DropWhen::PinContains(commit), Err(why)) => {
-            format!("whether the pin contains {} cannot be told: {why}", commit.short())
-        }
-        (DropWhen::TestsPassWithout, Ok(Some(true))) => "it can go: its tests pass without it".to_owned(),
-        (DropWhen::TestsPassWithout, Ok(Some(false))) => "it stays: its tests need it".to_owned(),
-        (DropWhen::TestsPassWithout, _) => {
-            format!("it stays until its tests pass without it: overlaid prove {}", report.name)
-        }
-        (DropWhen::Attested(what), _) => format!("it stays until somebody attests {what}"),
-    };
+    let text = drop_when::text(&when.value, report, known, pin);
     ui.text(2, None, &format!("drop-when: {}", for_terminal(text)));
-}
-
-/// Whether the condition of `drop-when` holds; `None`: nobody has found out yet.
-fn drop_when_met(
-    when: &DropWhen,
-    report: &OverlayReport,
-    verdicts: &Verdicts,
-    pin: CommitId,
-) -> Result<Option<bool>, String> {
-    match when {
-        DropWhen::PinContains(_) => match &report.drop_when {
-            Some(Condition::Met) => Ok(Some(true)),
-            Some(Condition::NotMet) => Ok(Some(false)),
-            Some(Condition::Unknown(why)) => Err(why.clone()),
-            None => Ok(None),
-        },
-        DropWhen::TestsPassWithout => {
-            let last = verdicts.last(report.name.as_str(), None);
-            let holds = last.filter(|(_, noted)| noted.content == report.content_digest(pin));
-            Ok(holds.and_then(|(_, noted)| match noted.verdict.as_str() {
-                "droppable" | "redundant" => Some(true),
-                "needed" | "mixed" => Some(false),
-                _ => None,
-            }))
-        }
-        DropWhen::Attested(_) => Ok(None),
-    }
 }
 
 fn explain(loaded: &Loaded, row: &Row<'_>, is_narrow: bool, ui: &mut Ui) {

@@ -1,20 +1,21 @@
 //! `overlaid test`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::escape::for_terminal;
+use crate::escape::{for_shell, for_terminal};
 use crate::id::Name;
+use crate::io::lab::alone::FOLDER;
 use crate::io::lab::campaign::runs_under;
 use crate::io::lab::measure::Subject;
 use crate::io::lab::subjects::Subjects;
 use crate::io::lab::trial::kept_output;
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats::{Observed, Seen, observe};
-use crate::kernel_test::{CaseKey, Cell, CellOutcome, End, Process, Run, ranges, repeats};
-use crate::manifest::Test;
+use crate::kernel_test::{CaseKey, Cell, CellOutcome, End, FailHow, Process, Run, Unknown, ranges, repeats};
+use crate::manifest::{Format, Test};
 use crate::variant;
 use crate::verdict::State;
 
@@ -31,6 +32,10 @@ use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 ///
 /// What is on record is not run again. Runs what the upstream, the overlays and the tests contain.
 ///
+/// `git bisect run` in a clone of the upstream can use it:
+///
+///   git bisect run sh -c 'overlaid -C REPOSITORY test TEST --exit-code bisect --at "$(git rev-parse HEAD)"'
+///
 /// Exit codes: 0 all cases pass. 1 some fail. 4 something could not be found out, also where every case was skipped.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -38,11 +43,35 @@ pub struct Args {
     #[arg(value_name = "OVERLAY or TEST")]
     what: Vec<String>,
     /// Commits, branches or tags of the upstream, or `pin`
-    #[arg(long, value_name = "C1,C2", value_delimiter = ',')]
+    #[arg(long, value_name = "C1,C2", value_delimiter = ',', conflicts_with = "without")]
     at: Vec<String>,
+    /// Leave out an overlay, and those that need it
+    #[arg(long, value_name = "OVERLAY")]
+    without: Vec<String>,
+    /// Run only this case of one test, in a process of its own: `{"axis": 512, "rows": 1}`. Nothing goes on record
+    #[arg(long = "case", value_name = "JSON")]
+    cases: Vec<String>,
     /// List every case
     #[arg(long, short)]
     verbose: bool,
+    /// End as `git bisect run` expects it: 0 all cases pass, 1 some fail, 125 it does not build or cannot be told
+    #[arg(long, value_name = "FOR")]
+    exit_code: Option<ExitCodes>,
+}
+
+/// Whose exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExitCodes {
+    /// Those that `git bisect run` expects.
+    Bisect,
+}
+
+impl Args {
+    /// Whether the exit code is for `git bisect run`.
+    #[must_use]
+    pub fn is_for_bisect(&self) -> bool {
+        self.exit_code == Some(ExitCodes::Bisect)
+    }
 }
 
 /// A test on a variant.
@@ -51,6 +80,8 @@ struct Column {
     state: State,
     /// The folder of what it printed, relative to our repository.
     output: PathBuf,
+    /// The command that runs the test on this variant.
+    command: String,
 }
 
 /// What the cases of a column came to.
@@ -66,26 +97,43 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let features = context.features(&workspace, profile)?;
     let tests = choose(&workspace, profile_name(profile), &args.what)?;
     projects_are_there(&workspace, tests.iter().copied())?;
+    let alone = cases_named(args, &tests)?;
+    let known = workspace.overlays.iter().map(|loaded| loaded.name().to_string()).collect();
+    if let Some(name) = args.without.iter().find(|name| workspace.overlay(name).is_none()) {
+        return Err(Failure::unknown_overlay(name, &known));
+    }
     let store = context.store(&workspace, ui)?;
     let mut variants = Subjects::new(&workspace, &features, &store);
-    let mut subjects: Vec<Subject> = Vec::new();
+    let mut subjects: Vec<(Subject, String)> = Vec::new();
     if args.at.is_empty() {
-        let variant = variant::without_all(&workspace.manifest, &features, &[]);
-        subjects.push(variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?);
+        let without: Vec<&str> = args.without.iter().map(String::as_str).collect();
+        let variant = variant::without_all(&workspace.manifest, &features, &without);
+        let options = args.without.iter().map(|name| format!(" --without {}", for_shell(name))).collect();
+        subjects.push((variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?, options));
     }
     for rev in &args.at {
         let commit = commit_of(&workspace, &store, rev)?;
         let variant = pristine(commit);
         let mut subject = variants.get(&variant).map_err(|obstacle| blocked(&obstacle))?;
         subject.label = if commit.to_string() == *rev { commit.short() } else { rev.clone() };
-        subjects.push(subject);
+        subjects.push((subject, format!(" --at {}", for_shell(rev))));
     }
     // Variant by variant: each has its build folder, or is flipped in place once.
     let mut columns: BTreeMap<&Name, Vec<Column>> = BTreeMap::new();
     with_lab(&workspace, profile, &store, ui, |lab| {
-        for subject in &subjects {
+        for (subject, options) in &subjects {
             for test in &tests {
                 let seeds = repeats::seeds(test.repeats);
+                let mut output = lab.output_of(subject, test);
+                let command = format!("{} {}{options}", context.command("test", None), test.name.value);
+                let label = subject.label.clone();
+                if !alone.is_empty() {
+                    output.push(FOLDER);
+                    let state = lab.run_alone(subject, test, &alone, &seeds)?;
+                    let column = Column { label, state, output, command };
+                    columns.entry(&test.name.value).or_default().push(column);
+                    continue;
+                }
                 let mut state = lab.measure(subject, test, 0, &seeds)?;
                 if let State::Ran(ran) = &state
                     && !ran.runs.is_empty()
@@ -93,8 +141,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
                 {
                     state = lab.measure(subject, test, ran.runs.len(), &seeds[ran.runs.len()..])?;
                 }
-                let output = lab.output_of(subject, test);
-                let column = Column { label: subject.label.clone(), state, output };
+                let column = Column { label, state, output, command };
                 columns.entry(&test.name.value).or_default().push(column);
             }
         }
@@ -106,7 +153,11 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     for test in &tests {
         let Some(columns) = columns.get(&test.name.value) else { continue };
         let cases: Vec<Option<Cases>> = columns.iter().map(|column| cases_of(&column.state, test)).collect();
-        answer = answer.max(answer_of(columns, &cases));
+        let does_not_build = columns.iter().any(|column| matches!(column.state, State::BuildFailed { .. }));
+        answer = answer.max(match args.is_for_bisect() && does_not_build {
+            true => Answer::Unknown,
+            false => answer_of(columns, &cases),
+        });
         something_passed |= cases.iter().flatten().flat_map(BTreeMap::values).any(|case| passes(&case.seen));
         if ui.is_json() {
             documents.push(to_json(test, columns, &cases));
@@ -122,6 +173,36 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         ui.document(&json!({ "schema": "overlaid.test.v1", "tests": documents }));
     }
     Ok(answer)
+}
+
+/// The cases that are named on the command line.
+fn cases_named(args: &Args, tests: &[&Test]) -> Result<BTreeSet<CaseKey>, Failure> {
+    let mut cases = BTreeSet::new();
+    for text in &args.cases {
+        let Ok(Value::Object(object)) = serde_json::from_str(text) else {
+            let what = format!("`{}` is not the JSON object of a case", for_terminal(text));
+            return Err(Failure::input(what).with_hint(r#"write --case '{"axis": 512, "rows": 1}'"#));
+        };
+        cases.insert(CaseKey::from_object(&object));
+    }
+    let [test] = tests else {
+        return match cases.is_empty() {
+            true => Ok(cases),
+            false => Err(Failure::input("--case is for one test").with_hint("name the test")),
+        };
+    };
+    if !cases.is_empty() && test.format != Format::Jsonl {
+        let text = format!("`{}` cannot run a case alone: it does not report JSON Lines", test.name.as_str());
+        return Err(Failure::input(text));
+    }
+    Ok(cases)
+}
+
+/// The command that runs the first of some cases alone: cases with a name that is no object cannot be.
+#[must_use]
+pub fn one_alone<'c>(command: &str, mut cases: impl Iterator<Item = &'c CaseKey>) -> Option<String> {
+    let case = cases.find(|case| case.object().is_some())?;
+    Some(format!("{command} --case {}", for_terminal(for_shell(case.as_str()))))
 }
 
 fn choose<'w>(
@@ -157,7 +238,7 @@ fn cases_of(state: &State, test: &Test) -> Option<Cases> {
     let State::Ran(ran) = state else { return None };
     let mut keys: Vec<&CaseKey> = Vec::new();
     for cell in ran.runs.iter().flat_map(|run| &run.cells) {
-        if !cell.case.is_pseudo() || test.format == crate::manifest::Format::Exit {
+        if !cell.case.is_pseudo() || test.format == Format::Exit {
             keys.push(&cell.case);
         }
     }
@@ -176,6 +257,25 @@ fn fails(seen: &Seen) -> bool {
 
 fn passes(seen: &Seen) -> bool {
     matches!(seen, Seen::Pass | Seen::Measured { .. })
+}
+
+/// The sanitizers that watched a run, each with what it came to.
+fn watched(state: &State) -> impl Iterator<Item = (&str, &CellOutcome)> {
+    let ran = if let State::Ran(ran) = state { Some(ran) } else { None };
+    let all = ran.into_iter().flat_map(|ran| &ran.sanitized);
+    all.flat_map(|(tool, outcomes)| outcomes.iter().map(move |outcome| (tool.as_str(), outcome)))
+}
+
+/// What a sanitizer came to: a word, and what it says.
+fn watched_words(outcome: &CellOutcome) -> (&'static str, String) {
+    match outcome {
+        CellOutcome::Pass => ("pass", "finds nothing".to_owned()),
+        CellOutcome::Fail { how: FailHow::Sanitizer { text } } => ("fail", text.clone()),
+        CellOutcome::Fail { how } => ("fail", how.to_string()),
+        CellOutcome::Unknown { why } => ("unrun", why.to_string()),
+        CellOutcome::Skip { why } | CellOutcome::Unrun { why } => ("unrun", why.clone()),
+        CellOutcome::Measured => ("unrun", String::new()),
+    }
 }
 
 /// The run as a whole, where it could not be read or has no case.
@@ -204,10 +304,16 @@ fn answer_of(columns: &[Column], cases: &[Option<Cases>]) -> Answer {
         if trouble(&column.state, cases.as_ref()).is_some() {
             return Answer::Unknown;
         }
+        let watched: Vec<&CellOutcome> =
+            watched(&column.state).map(|(_, outcome)| outcome).filter(|o| **o != CellOutcome::Pass).collect();
+        let is_finding = |outcome: &&CellOutcome| matches!(outcome, CellOutcome::Fail { .. });
+        if !watched.iter().all(is_finding) {
+            return Answer::Unknown;
+        }
         let seen = || cases.iter().flat_map(|cases| cases.values().map(|case| &case.seen));
         if seen().any(|seen| !fails(seen) && !passes(seen) && !matches!(seen, Seen::Skip { .. })) {
             Answer::Unknown
-        } else if seen().any(fails) {
+        } else if seen().any(fails) || !watched.is_empty() {
             Answer::No
         } else {
             Answer::Yes
@@ -261,6 +367,21 @@ fn print(test: &Test, columns: &[Column], cases: &[Option<Cases>], root: &Path, 
         }
         if cases.values().any(|case| fails(&case.seen)) {
             print_output(column, root, ui);
+        }
+        let failing = cases.iter().filter(|(_, case)| fails(&case.seen)).map(|(key, _)| key);
+        if let Some(line) = one_alone(&column.command, failing) {
+            ui.line(format_args!("  one alone: {line}"));
+        }
+        for (tool, outcome) in watched(&column.state) {
+            let (word, text) = watched_words(outcome);
+            let tone = match word {
+                "pass" => Tone::Good,
+                "fail" => Tone::Bad,
+                _ => Tone::Warning,
+            };
+            let word = tone.paint(word);
+            let at = for_terminal(&column.label);
+            ui.line(format_args!("  sanitizer:{tool} at {at}: {word}: {}", for_terminal(text)));
         }
     }
     if verbose {
@@ -338,7 +459,7 @@ fn word(seen: &Seen) -> &'static str {
         Seen::Flaky { .. } => "flaky",
         Seen::Measured { .. } => "measured",
         Seen::Skip { .. } => "skip",
-        Seen::Unrun { .. } => "unrun",
+        Seen::Unrun { .. } | Seen::Unknown { why: Unknown::NoDevice { .. } } => "unrun",
         Seen::Missing => "missing",
         Seen::Timeout { .. } => "timeout",
         Seen::TooFew { .. } | Seen::NotRepeated | Seen::Unknown { .. } => "unknown",
@@ -367,6 +488,10 @@ fn to_json(test: &Test, columns: &[Column], cases: &[Option<Cases>]) -> Value {
                 "at": column.label,
                 "error": trouble(&column.state, cases.as_ref()),
                 "cells": cells,
+                "sanitizers": watched(&column.state).map(|(tool, outcome)| {
+                    let (word, text) = watched_words(outcome);
+                    json!({ "tool": tool, "outcome": word, "text": text })
+                }).collect::<Vec<_>>(),
             })
         })
         .collect();

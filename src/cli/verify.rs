@@ -9,10 +9,11 @@ use crate::diagnostic::Severity;
 use crate::escape::for_shell;
 use crate::gitmodules;
 use crate::id::{CommitId, Name, UpstreamPath};
+use crate::io::lab::records;
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::store::Store;
 use crate::io::tree;
-use crate::io::workspace::Workspace;
+use crate::io::workspace::{Workspace, find_manifests};
 use crate::lex::{Comparison, Delta};
 use crate::manifest::{Kind, pattern};
 use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
@@ -23,7 +24,7 @@ use crate::tree::{Content, Listing, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
 use crate::verify::{
-    Finding, OwnText, accepted, also_pinned, claim, coverage, documents, forbidden, marker, states,
+    Finding, OwnText, accepted, also_pinned, claim, coverage, documents, evidence, forbidden, marker, states,
     submodules,
 };
 
@@ -35,7 +36,7 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui, explain};
 /// Check that what is carried is what the manifest says
 ///
 /// Every file of the tree against the pin with the overlays on it. Each overlay against its base, its claim,
-/// the upstream's history. Files that no overlay names, globs that match nothing, patterns that must not be
+/// the upstream's history. Records of evidence that were edited. Files that no overlay names, globs that match nothing, patterns that must not be
 /// found, other places that repeat the pin, reports and tests that are missing. Each finding has a stable
 /// code: docs/findings.md explains them all.
 ///
@@ -173,6 +174,7 @@ impl Checked<'_> {
             findings.extend(also_pinned::check(manifest, place, text.as_ref()));
         }
         findings.extend(self.check_submodules()?);
+        findings.extend(self.check_evidence()?);
         findings.extend(super::lock::findings(workspace, self.store, args.locked)?);
         if branch_is_missing(workspace, self.store) {
             findings.extend(states::missing_branch(manifest, &self.store.branches()));
@@ -194,6 +196,23 @@ impl Checked<'_> {
                     Err(failure) => findings.push(claim::unknown_change(&name, since, &failure.message)),
                 }
             }
+        }
+        Ok(findings)
+    }
+
+    /// The records of evidence. Several manifests may share the folder: where there are others, a record of a test that
+    /// this one does not have is theirs.
+    fn check_evidence(&self) -> Result<Vec<Finding>, Failure> {
+        let (manifest, root) = (&self.workspace.manifest, &self.workspace.root);
+        let folder = manifest.docs_folder().join("evidence");
+        let is_only_manifest = find_manifests(root)?.len() < 2;
+        let mut findings = Vec::new();
+        for name in records::list(&root.join(&folder)) {
+            let file = folder.join(name);
+            let Some(content) = Disk::new(root).read(&file)? else { continue };
+            let found = evidence::check(manifest, &file, &String::from_utf8_lossy(&content.bytes));
+            findings
+                .extend(found.filter(|found| is_only_manifest || found.diagnostic.code != "evidence-unused"));
         }
         Ok(findings)
     }
@@ -251,8 +270,14 @@ impl Checked<'_> {
             Err(UpstreamError::InSubmodule { .. }) => return Ok(crate::lex::compare(path, b"", b"")),
             base => base?,
         };
-        let bytes = |content: &Option<Content>| content.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
-        Ok(crate::lex::compare(path, &bytes(&base), &bytes(&content)))
+        Ok(match (&base, &content) {
+            (Some(base), Some(content)) => crate::lex::compare_contents(path, base, content),
+            _ => {
+                let bytes =
+                    |side: &Option<Content>| side.as_ref().map_or_else(Vec::new, |c| c.bytes.to_vec());
+                crate::lex::compare(path, &bytes(&base), &bytes(&content))
+            }
+        })
     }
 
     /// What an overlay gives its paths: its own files, or what its patch or commits make of the pin.

@@ -7,7 +7,9 @@
 //! valid evidence nothing is built to find out that nothing changed. A [`ResultRecord`] maps what a test ran
 //! from to its runs. The name of the test, reasons, links, and overlays that the test never sees are in no key.
 
+pub mod attested;
 pub mod build;
+pub mod elsewhere;
 mod layout;
 mod packed;
 pub mod result;
@@ -42,6 +44,9 @@ pub struct Machine {
     /// Its driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// The CUDA version that the driver is made for. In no key: the driver is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<String>,
 }
 
 impl Machine {
@@ -49,6 +54,15 @@ impl Machine {
     #[must_use]
     pub fn class(&self) -> String {
         format!("{} {} {}", self.os, self.arch, self.cpu)
+    }
+
+    /// By what the key `devices` of an overlay may name the accelerator: `NVIDIA H200 (sm_90)`, `NVIDIA H200`, `sm_90`.
+    #[must_use]
+    pub fn device_names(&self) -> Vec<String> {
+        let Some(device) = &self.device else { return Vec::new() };
+        let parts = device.strip_suffix(')').and_then(|device| device.rsplit_once(" ("));
+        let parts = parts.into_iter().flat_map(|(name, capability)| [name, capability]);
+        std::iter::once(device.as_str()).chain(parts).map(ToOwned::to_owned).collect()
     }
 }
 

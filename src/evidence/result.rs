@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::build::{BuildInputs, TreeRead, digest_of};
+use super::elsewhere::BuiltFrom;
 use super::{Digest, Machine, VariantNote};
 use crate::id::Name;
 use crate::kernel_test::{CellOutcome, Run};
@@ -68,6 +69,9 @@ pub struct ResultRecord {
     pub test: Name,
     /// What can change the outcome.
     pub inputs: RunInputs,
+    /// What the program was built from, for machines that cannot build or run it. In no key: the build's key is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_from: Option<BuiltFrom>,
     /// The runs.
     #[serde(with = "super::packed")]
     pub runs: Vec<Run>,

@@ -34,6 +34,7 @@ fn machine() -> Machine {
         cpu: "some processor".into(),
         device: None,
         driver: None,
+        cuda: None,
     }
 }
 
@@ -173,6 +174,7 @@ fn result(recorded: i64) -> ResultRecord {
     ResultRecord {
         test: Name::parse("t").unwrap(),
         inputs: run_inputs(),
+        built_from: None,
         runs: vec![run],
         sanitized: BTreeMap::from([("memcheck".into(), vec![CellOutcome::Pass])]),
         variant: note(),
@@ -279,4 +281,12 @@ fn what_was_read_differs_by_content_and_not_by_what_nobody_reads() {
     let data = RunInputs { files: map(&[("tree: weights", "w")]), ..run.clone() };
     assert_ne!(what_was_read(&one, Some(&run)), what_was_read(&one, Some(&data)));
     assert_ne!(one.key(), same.key());
+}
+
+#[test]
+fn a_device_is_named_in_full_by_its_name_or_by_its_capability() {
+    let named = |device: &str| Machine { device: Some(device.into()), ..machine() }.device_names();
+    assert_eq!(named("NVIDIA H200 (sm_90)"), ["NVIDIA H200 (sm_90)", "NVIDIA H200", "sm_90"]);
+    assert_eq!(named("NVIDIA H200"), ["NVIDIA H200"]);
+    assert!(machine().device_names().is_empty());
 }

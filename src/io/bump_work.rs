@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::merge_tool::Conflict;
 use super::own_files::{Disk, OwnFiles};
 use crate::bump::{Misfit, Unresolved, check_markers};
 use crate::id::{BlobId, CommitId, Name, OverlayName, UpstreamPath};
@@ -34,6 +35,9 @@ pub struct State {
     style: String,
     /// What was asked.
     pub asked: Vec<Asked>,
+    /// Whether overlays that upstream has wholly are dropped.
+    #[serde(default)]
+    pub drop_absorbed: bool,
 }
 
 /// A path that a person has to look at.
@@ -69,7 +73,14 @@ impl State {
             Style::Diff3 => "diff3",
             Style::Zdiff3 => "zdiff3",
         };
-        Self { from, to, called: called.to_owned(), style: style.to_owned(), asked: Vec::new() }
+        Self {
+            from,
+            to,
+            called: called.to_owned(),
+            style: style.to_owned(),
+            asked: Vec::new(),
+            drop_absorbed: false,
+        }
     }
 
     /// How conflicts are marked.
@@ -185,6 +196,27 @@ impl Work {
         };
         state.asked.push(Asked { overlay: overlay.clone(), path: path.clone(), triple, written });
         Ok(())
+    }
+
+    /// The files of a path for a merge tool, absolute, with the three sides beside the marked one. A side that is absent is
+    /// empty.
+    ///
+    /// # Errors
+    /// If files cannot be written.
+    pub fn sides(&self, overlay: &OverlayName, path: &UpstreamPath, misfit: &Misfit) -> Result<Conflict> {
+        let file = self.file(overlay, path);
+        let top = std::path::absolute(&self.root).map_err(io_at(&self.root))?;
+        let side = |name: &str, content: &Option<Content>| -> Result<PathBuf> {
+            let side = beside(&file, name);
+            self.put(&side, content.as_ref().unwrap_or(&Content::file(*b"")))?;
+            Ok(top.join(side))
+        };
+        Ok(Conflict {
+            base: side("base", &misfit.base)?,
+            local: side("ours", &misfit.ours)?,
+            remote: side("theirs", &misfit.theirs)?,
+            merged: top.join(&file),
+        })
     }
 
     /// What a person made of a path.

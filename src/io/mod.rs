@@ -1,12 +1,18 @@
 //! The edge: files, git, processes, the clock and the environment. Everything else takes values.
 #![allow(clippy::disallowed_methods, reason = "this is the place that the other modules leave it to")]
 
+#[cfg(feature = "proof")]
+pub mod attested;
 #[cfg(feature = "git")]
 pub mod built;
 #[cfg(feature = "git")]
 pub mod bump_work;
 #[cfg(feature = "proof")]
 pub mod cmake;
+#[cfg(feature = "proof")]
+pub mod cuda;
+#[cfg(feature = "proof")]
+pub mod device;
 #[cfg(feature = "proof")]
 pub mod hashes;
 #[cfg(feature = "proof")]
@@ -18,6 +24,8 @@ pub mod lock_files;
 pub mod locked;
 #[cfg(feature = "proof")]
 pub mod machine;
+#[cfg(feature = "git")]
+pub mod merge_tool;
 #[cfg(feature = "proof")]
 pub mod ninja;
 #[cfg(feature = "git")]
@@ -28,9 +36,15 @@ pub mod own_history;
 #[cfg(feature = "proof")]
 pub mod process;
 #[cfg(feature = "proof")]
+pub mod python;
+#[cfg(feature = "proof")]
 pub mod reads;
 #[cfg(feature = "git")]
 pub mod reports;
+#[cfg(feature = "proof")]
+pub mod sanitizers;
+#[cfg(feature = "cli")]
+pub mod scaffold;
 #[cfg(feature = "cli")]
 pub mod step_summary;
 #[cfg(feature = "git")]

@@ -226,6 +226,11 @@ impl Environment {
         self.0.insert(name.into(), value.into());
     }
 
+    /// Takes a variable away.
+    pub fn remove(&mut self, name: &str) {
+        self.0.remove(OsStr::new(name));
+    }
+
     /// The value of a variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&OsStr> {

@@ -1,12 +1,14 @@
 //! Which tools build and run here, and what makes each of them itself.
 //!
-//! Decides what is there and what is missing. Starts no program: a tool's identity is the hash of its
-//! file, a device's what the driver says about it. Missing is a value: it makes a verdict
+//! Decides what is there and what is missing. A tool's identity is the hash of its file, a device's what the
+//! driver says about it; only the driver is asked by a program. Missing is a value: it makes a verdict
 //! inconclusive, never right or wrong.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::cuda;
+use super::device::{self, Device};
 use super::hashes::{Hashes, sha256_of};
 use super::process::Environment;
 
@@ -39,15 +41,6 @@ pub struct Compiler {
     pub maker: String,
     /// Its version.
     pub version: String,
-}
-
-/// A device on which kernels run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Device {
-    /// Its name, as the driver says.
-    pub name: String,
-    /// The driver.
-    pub driver: String,
 }
 
 /// Whether this machine has what a profile requires.
@@ -318,12 +311,12 @@ pub fn all_variables(env: &Environment) -> String {
     sha256_of(text.as_bytes())
 }
 
-/// Whether this machine has what a profile requires.
+/// Whether this machine has what a profile requires. Tells CMake of a toolkit that it would not look for.
 #[must_use]
-pub fn require(what: Option<&str>, env: &Environment) -> Requirement {
+pub fn require(what: Option<&str>, root: &Path, env: &mut Environment) -> Requirement {
     match what {
         None => Requirement::Nothing,
-        Some("cuda") => require_cuda(env, Path::new("/proc/driver/nvidia")),
+        Some("cuda") => require_cuda(root, env),
         Some(other) => Requirement::NoDevice(Missing {
             what: format!("the profile requires `{other}`, and nothing here knows how to look for that"),
             hint: "`requires` can be \"cuda\"".to_owned(),
@@ -331,48 +324,21 @@ pub fn require(what: Option<&str>, env: &Environment) -> Requirement {
     }
 }
 
-fn require_cuda(env: &Environment, driver: &Path) -> Requirement {
-    let nvcc = match env.get("CUDACXX") {
-        Some(nvcc) => env.find(Path::new(nvcc)).filter(|file| file.is_file()),
-        None => env.find(Path::new("nvcc")).or_else(|| {
-            let usual = env.get("CUDA_PATH").map_or_else(|| PathBuf::from("/usr/local/cuda"), PathBuf::from);
-            Some(usual.join("bin/nvcc")).filter(|file| file.is_file())
-        }),
+fn require_cuda(root: &Path, env: &mut Environment) -> Requirement {
+    let toolkit = match cuda::find(root, env) {
+        Ok(toolkit) => toolkit,
+        Err(missing) => return Requirement::NoTool(missing),
     };
-    if nvcc.is_none() {
-        return Requirement::NoTool(Missing {
-            what: "no CUDA compiler: nvcc is not on PATH".to_owned(),
-            hint: "install the CUDA toolkit, or name its compiler in CUDACXX".to_owned(),
-        });
+    toolkit.tell(env);
+    match device::find(env, &root.join(".overlaid")) {
+        Err(missing) => Requirement::NoDevice(missing),
+        Ok(device) => match toolkit.version() {
+            Some(version) if !device::is_new_enough(&device.driver, &version) => {
+                Requirement::NoDevice(device::too_old(&device.driver, &version))
+            }
+            _ => Requirement::Device(device),
+        },
     }
-    match read_device(driver) {
-        Some(device) => Requirement::Device(device),
-        None => Requirement::NoDevice(Missing {
-            what: "no CUDA device: no NVIDIA driver is loaded here".to_owned(),
-            hint: "run this on a machine with a GPU; evidence that it writes counts here, too".to_owned(),
-        }),
-    }
-}
-
-/// The first device, as the kernel module lists it.
-fn read_device(driver: &Path) -> Option<Device> {
-    let version = std::fs::read_to_string(driver.join("version")).ok()?;
-    let version = version
-        .lines()
-        .next()?
-        .split_whitespace()
-        .find(|word| word.contains('.') && word.bytes().all(|b| b.is_ascii_digit() || b == b'.'))?;
-    let mut gpus: Vec<PathBuf> = std::fs::read_dir(driver.join("gpus"))
-        .ok()?
-        .filter_map(Result::ok)
-        .map(|gpu| gpu.path().join("information"))
-        .collect();
-    gpus.sort();
-    gpus.iter().find_map(|gpu| {
-        let text = std::fs::read_to_string(gpu).ok()?;
-        let name = text.lines().find_map(|line| line.strip_prefix("Model:"))?.trim().to_owned();
-        Some(Device { name, driver: version.to_owned() })
-    })
 }
 
 /// The processor, as the system names it.
@@ -431,27 +397,9 @@ mod tests {
         let mut env = Environment::empty();
         env.set("PATH", "/nowhere");
         assert!(find_tools(&env).unwrap_err().what.starts_with("cmake"));
-        env.set("CUDACXX", "/bin/sh");
-        let Requirement::NoDevice(missing) = require_cuda(&env, Path::new("/nowhere")) else { panic!() };
-        assert!(missing.what.contains("no CUDA device"), "{missing:?}");
-        assert!(matches!(require(Some("tpu"), &env), Requirement::NoDevice(_)));
+        let root = std::env::temp_dir();
+        assert!(matches!(require(Some("tpu"), &root, &mut env), Requirement::NoDevice(_)));
         env.set("CUDACXX", "/nowhere/nvcc");
-        assert!(matches!(require(Some("cuda"), &env), Requirement::NoTool(_)));
-    }
-
-    #[test]
-    fn a_device_is_read_from_what_the_driver_says() {
-        let folder = std::env::temp_dir().join(format!("overlaid-device-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("gpus/0000:01:00.0")).unwrap();
-        std::fs::write(
-            folder.join("version"),
-            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\n",
-        )
-        .unwrap();
-        std::fs::write(folder.join("gpus/0000:01:00.0/information"), "Model: \t\t NVIDIA H200\nIRQ: 1\n")
-            .unwrap();
-        let device = read_device(&folder).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!((device.name.as_str(), device.driver.as_str()), ("NVIDIA H200", "580.95.05"));
+        assert!(matches!(require(Some("cuda"), &root, &mut env), Requirement::NoTool(_)));
     }
 }

@@ -238,9 +238,14 @@ pub enum Unknown {
         /// Which line, and what is wrong with it.
         text: String,
     },
-    /// The tool or the device that it needs is not here.
+    /// The tool that it needs is not here.
     Missing {
         /// What is missing.
+        text: String,
+    },
+    /// The device that it needs is not here. Whatever it came to without one is no figure of it.
+    NoDevice {
+        /// Why there is none.
         text: String,
     },
 }
@@ -249,7 +254,9 @@ impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unknown::Timeout => f.write_str("timeout"),
-            Unknown::Killed { text } | Unknown::Missing { text } => f.write_str(text),
+            Unknown::Killed { text } | Unknown::Missing { text } | Unknown::NoDevice { text } => {
+                f.write_str(text)
+            }
             Unknown::NoResult => {
                 f.write_str("announced, and the process ended with status 0 without its result")
             }

@@ -4,7 +4,7 @@
 //! Never compares variants (that is [`crate::verdict`]) and never starts a process.
 //!
 //! Read [`cell`] first (the outcomes), then [`run`] (one run), [`jsonl`], [`junit`] and [`exit`] (the three
-//! formats), last [`repeats`] (several runs of the same thing).
+//! formats), [`sanitizer`] (what tools that watch a run wrote), last [`repeats`] (several runs of the same thing).
 
 pub mod cell;
 pub mod exit;
@@ -13,6 +13,7 @@ pub mod junit;
 pub mod ranges;
 pub mod repeats;
 pub mod run;
+pub mod sanitizer;
 
 pub use cell::{Better, CaseKey, Cell, CellOutcome, FailHow, Figure, Manner, Unknown};
 pub use run::{End, Problem, Process, Run};

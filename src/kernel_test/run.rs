@@ -162,6 +162,27 @@ impl Run {
         self
     }
 
+    /// This run on a machine without the device that its profile requires: of cases that need more than the compiler
+    /// nothing is known, whatever was reported.
+    #[must_use]
+    pub fn without_device(mut self, text: &str) -> Run {
+        for cell in self.cells.iter_mut().filter(|cell| !cell.compile_only && cell.case != CaseKey::run()) {
+            cell.outcome = CellOutcome::Unknown { why: Unknown::NoDevice { text: text.to_owned() } };
+            cell.figure = None;
+        }
+        self
+    }
+
+    /// This run, as [`Run::without_device`] and to its end: there may be cases that nobody has heard of.
+    #[must_use]
+    pub fn ended_without_device(self, text: &str) -> Run {
+        let mut run = self.without_device(text);
+        if let Some(whole) = run.cells.iter_mut().find(|cell| cell.case == CaseKey::run()) {
+            whole.outcome = CellOutcome::Unknown { why: Unknown::NoDevice { text: text.to_owned() } };
+        }
+        run
+    }
+
     /// This run, gone on with in a fresh process. Cases that had no outcome get the new one; two outcomes
     /// that disagree are contradictory.
     #[must_use]
@@ -310,6 +331,16 @@ mod tests {
         assert_eq!(End::Exit { status: 255 }.blame(), Blame::Case(FailHow::Died { status: 255 }));
         assert_eq!(End::Exit { status: 0 }.blame(), Blame::Nobody(Unknown::NoResult));
         assert_eq!(End::TimedOut.blame(), Blame::Nobody(Unknown::Timeout));
+    }
+
+    #[test]
+    fn without_a_device_only_what_needs_the_compiler_alone_counts() {
+        let mut seen = run(&[("a", PASS), ("b", CRASH), ("c", PASS), ("run", PASS)], End::Exit { status: 1 });
+        seen.cells[2].compile_only = true;
+        let seen = seen.ended_without_device("no GPU");
+        let none = || unknown(Unknown::NoDevice { text: "no GPU".into() });
+        let outcomes: Vec<_> = seen.cells.iter().map(|cell| cell.outcome.clone()).collect();
+        assert_eq!(outcomes, [none(), none(), PASS, none()]);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{Language, Token, TokenKind, Unlexable, UnlexableWhy, tokens};
 #[cfg(feature = "git")]
 use crate::id::UpstreamPath;
+#[cfg(feature = "git")]
+use crate::tree::{Content, Mode};
 
 /// An upper bound of a difference. A larger one allows more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -85,6 +87,18 @@ pub fn compare(path: &UpstreamPath, a: &[u8], b: &[u8]) -> Comparison {
     match (tokens(language, a), tokens(language, b)) {
         (Ok(of_a), Ok(of_b)) => Comparison::Known(compare_tokens((a, &of_a), (b, &of_b))),
         (Err(unlexable), _) | (_, Err(unlexable)) => Comparison::Unknown(unlexable),
+    }
+}
+
+#[cfg(feature = "git")]
+/// Compares what stands at `path`. Another mode is another content, and so is another target of a link, whatever the link
+/// is named: a target has no comments.
+#[must_use]
+pub fn compare_contents(path: &UpstreamPath, a: &Content, b: &Content) -> Comparison {
+    match (a.mode, b.mode) {
+        _ if a == b => Comparison::Known(Delta::Identical),
+        (Mode::File, Mode::File) | (Mode::Executable, Mode::Executable) => compare(path, &a.bytes, &b.bytes),
+        _ => Comparison::Known(Delta::Code),
     }
 }
 

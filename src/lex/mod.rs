@@ -49,7 +49,7 @@ use std::ops::Range;
 
 pub use delta::Delta;
 #[cfg(feature = "git")]
-pub use delta::{Comparison, compare};
+pub use delta::{Comparison, compare, compare_contents};
 #[cfg(feature = "git")]
 pub use lines::code_of_lines;
 #[cfg(feature = "git")]

@@ -255,6 +255,8 @@ pub struct Profile {
     pub requires: Option<Located<String>>,
     /// Environment variables that name run-time compile caches; each variant gets private ones.
     pub cache_env: Vec<Located<String>>,
+    /// Folders of the upstream from which Python imports: nothing is built for tests that need no build.
+    pub python_path: Vec<Located<PathBuf>>,
 }
 
 /// `[[test]]`: a kernel test.
@@ -314,6 +316,46 @@ pub enum Sanitizer {
     Address,
     /// UndefinedBehaviorSanitizer, a build of its own.
     Undefined,
+}
+
+impl Sanitizer {
+    /// Its name in the manifest; the pseudo-case is `sanitizer:<name>`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sanitizer::Memcheck => "memcheck",
+            Sanitizer::Racecheck => "racecheck",
+            Sanitizer::Initcheck => "initcheck",
+            Sanitizer::Synccheck => "synccheck",
+            Sanitizer::Address => "address",
+            Sanitizer::Undefined => "undefined",
+        }
+    }
+
+    /// Whether a compiler builds it in; the others are tools that watch kernels on a device.
+    #[must_use]
+    pub fn is_built_in(self) -> bool {
+        matches!(self, Sanitizer::Address | Sanitizer::Undefined)
+    }
+}
+
+impl Profile {
+    /// Whether kernels run on a device under it.
+    #[must_use]
+    pub fn is_on_device(&self) -> bool {
+        self.requires.is_some()
+    }
+}
+
+impl Test {
+    /// The sanitizers that watch the test under a profile: the tools for devices where the profile requires a device,
+    /// those of the compiler where it does not. Without a profile, all.
+    pub fn sanitizers_under(&self, profile: Option<&Profile>) -> impl Iterator<Item = Sanitizer> {
+        let counts = move |sanitizer: &Sanitizer| {
+            profile.is_none_or(|profile| profile.is_on_device() != sanitizer.is_built_in())
+        };
+        self.sanitizers.iter().map(|sanitizer| sanitizer.value).filter(counts)
+    }
 }
 
 impl Manifest {

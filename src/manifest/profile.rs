@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::problems::Problems;
 use super::table::Table;
 use super::typed::{as_table, read_text, report_type, report_wrong};
-use super::value::{NAME, VARIABLE, WORD, Wrong};
+use super::value::{FOLDER, NAME, VARIABLE, WORD, Wrong};
 use super::{Located, Profile};
 use crate::diagnostic::quoted;
 
@@ -46,8 +46,10 @@ fn read(
     let features = table.set("features", &NAME, problems);
     let requires = table.one("requires", &WORD, problems);
     let cache_env = table.set("cache-env", &VARIABLE, problems);
+    let python_path = table.set("python-path", &FOLDER, problems);
     table.finish(problems);
-    Some(Profile { name: name?, cmake: cmake.unwrap_or_default(), targets, features, requires, cache_env })
+    let cmake = cmake.unwrap_or_default();
+    Some(Profile { name: name?, cmake, targets, features, requires, cache_env, python_path })
 }
 
 /// A word that CMake would take for an option.

@@ -30,6 +30,8 @@ pub(super) fn check(tables: &Tables<'_>, problems: &mut Problems) {
     check_needs(tables, problems);
     check_rivals(tables.overlays, problems);
     check_features(tables, problems);
+    check_what_is_built(tables, problems);
+    warn_of_sanitizers_that_never_run(tables, problems);
 }
 
 fn check_references(tables: &Tables<'_>, problems: &mut Problems) {
@@ -369,5 +371,55 @@ fn warn_of_unknown_features(tables: &Tables<'_>, problems: &mut Problems) {
             Some(meant) => diagnostic.hint(format!("did you mean `{meant}`?")),
             None => diagnostic.hint(format!("add `{feature}` to the features of a profile")),
         });
+    }
+}
+
+/// A test needs something that is built, unless its profiles import the upstream as it is.
+fn check_what_is_built(tables: &Tables<'_>, problems: &mut Problems) {
+    for test in tables.tests.iter().filter(|test| test.project.is_none() && test.target.is_none()) {
+        let mut own = profiles_of(test, tables).peekable();
+        if own.peek().is_some() && own.all(|profile| !profile.python_path.is_empty()) {
+            continue;
+        }
+        let message = format!("test `{}` has neither `project` nor `target`", test.name.as_str());
+        problems.report_absent(
+            Diagnostic::error("missing-key", message)
+                .at(problems.place(test.name.span.clone(), "what is built for it?"))
+                .note("`project` is a CMake project of ours, `target` one of its targets, or one of the upstream's; only profiles with `python-path` need none")
+                .hint("add target = \"...\", and project = \"...\" if the upstream does not have it"),
+        );
+    }
+}
+
+/// The profiles that a test runs under.
+fn profiles_of<'a>(test: &'a Test, tables: &Tables<'a>) -> impl Iterator<Item = &'a Profile> {
+    tables.profiles.iter().filter(|profile| {
+        test.profiles.is_empty() || test.profiles.iter().any(|name| name.value == profile.name.value)
+    })
+}
+
+/// A sanitizer that no profile of the test lets run would be a check that nobody makes.
+fn warn_of_sanitizers_that_never_run(tables: &Tables<'_>, problems: &mut Problems) {
+    for test in tables.tests {
+        let own: Vec<&Profile> = profiles_of(test, tables).collect();
+        for sanitizer in &test.sanitizers {
+            let runs =
+                |profile: &&Profile| test.sanitizers_under(Some(profile)).any(|s| s == sanitizer.value);
+            if own.is_empty() || own.iter().any(runs) {
+                continue;
+            }
+            let word = sanitizer.value.as_str();
+            let why = match sanitizer.value.is_built_in() {
+                true => "every profile of the test requires a device, and this watches what runs without one",
+                false => "no profile of the test requires a device, and this watches kernels on one",
+            };
+            let message = format!("`{word}` never watches test `{}`", test.name.as_str());
+            let diagnostic = Diagnostic::new(Severity::Warning, "sanitizer-never-runs", message)
+                .at(problems.place(sanitizer.span.clone(), why));
+            problems.report_absent(match sanitizer.value.is_built_in() {
+                true => diagnostic.hint("add a profile without `requires` to the test"),
+                false => diagnostic.hint("add `requires = \"cuda\"` to a profile of the test"),
+            });
+        }
     }
 }

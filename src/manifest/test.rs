@@ -8,10 +8,10 @@ use super::table::{Table, listed};
 use super::typed::report_wrong;
 use super::value::{DURATION, GLOB, Kind, NAME, PROJECT, WORD, Wrong, choice};
 use super::{Format, Located, Sanitizer, Test};
-use crate::diagnostic::{Diagnostic, quoted};
+use crate::diagnostic::quoted;
 
 /// What stands in a command for something that is known later.
-const PLACEHOLDERS: [&str; 2] = ["{build}", "{tree}"];
+const PLACEHOLDERS: [&str; 3] = ["{build}", "{repository}", "{tree}"];
 /// More runs than this are a slip of the key.
 const MOST_REPEATS: i64 = 10_000;
 
@@ -51,15 +51,6 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Test
     let target = table.one("target", &WORD, problems);
     if let Some(target) = &target {
         refuse_option(&format!("`target` of {}", table.title), target, problems);
-    }
-    if table.key_span("project").is_none() && table.key_span("target").is_none() {
-        let place = problems.place(table.name_span(), "what is built for it?");
-        problems.report_absent(
-            Diagnostic::error("missing-key", format!("{} has neither `project` nor `target`", table.title))
-                .at(place)
-                .note("`project` is a CMake project of ours, `target` one of its targets, or one of the upstream's")
-                .hint("add target = \"...\", and project = \"...\" if the upstream does not have it"),
-        );
     }
     let command = table.list("command", &WORD, problems);
     match &command {

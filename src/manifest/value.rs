@@ -86,6 +86,10 @@ pub(super) const PATCH: Kind<PathBuf> =
 pub(super) const PROJECT: Kind<PathBuf> =
     Kind { expected: "a folder", plural: "folders", example: "\"tests/kernels\"", parse: path::path_or_top };
 
+/// A folder of the upstream; `.` is its top.
+pub(super) const FOLDER: Kind<PathBuf> =
+    Kind { expected: "a folder", plural: "folders", example: "[\"python\"]", parse: path::folder };
+
 pub(super) const UPSTREAM_PATH: Kind<UpstreamPath> = Kind {
     expected: "a path in the upstream",
     plural: "paths in the upstream",

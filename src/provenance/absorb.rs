@@ -21,7 +21,7 @@ const MOST_MERGES: usize = 200;
 
 /// Whether upstream's content has all that the change from `base` to `ours` adds: merged, nothing new comes out.
 /// By lines first, then by tokens without comments. A change of comments only is nothing that could be had.
-pub(super) fn is_absorbed(
+pub(crate) fn is_absorbed(
     path: &UpstreamPath,
     base: Option<&Content>,
     ours: Option<&Content>,

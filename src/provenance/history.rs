@@ -258,7 +258,7 @@ impl Histories {
             if has(&reached.heads, 0) && !has(&reached.heads, place) {
                 history.between.push(&reached.touch);
             }
-            if !has(&reached.heads, 0) && self.is_newer(&reached.heads) {
+            if !has(&reached.heads, 0) && self.is_newer(&reached.heads, place) {
                 history.newer.push(&reached.touch);
             }
         }
@@ -266,13 +266,12 @@ impl Histories {
         Ok(history)
     }
 
-    /// Whether a commit that the pin does not have is newer: it is on the pin's branch, or a head that descends from
-    /// the pin reaches it.
-    fn is_newer(&self, heads: &Heads) -> bool {
+    /// Whether a commit that the pin does not have is newer: it is on the pin's branch, or between the pin and this base.
+    fn is_newer(&self, heads: &Heads, base: usize) -> bool {
         let Ok(walked) = &self.walked else { return false };
-        let descends = |head: usize| walked.heads.first().is_some_and(|of_pin| of_pin.has(head));
-        let is_tip = |head: usize| self.tip == self.heads.get(head).copied();
-        (1..self.heads.len()).any(|head| heads.has(head) && (descends(head) || is_tip(head)))
+        let descends = walked.heads.first().is_some_and(|of_pin| of_pin.has(base));
+        let tip = self.tip.and_then(|tip| self.place(tip));
+        (descends && heads.has(base)) || tip.is_some_and(|tip| heads.has(tip))
     }
 }
 

@@ -442,15 +442,13 @@ fn delta(
 ) -> Option<lex::Delta> {
     match (base, ours) {
         (None, None) => Some(lex::Delta::Identical),
-        (Some(base), Some(ours)) if base.mode == ours.mode => {
-            match lex::compare(path, &base.bytes, &ours.bytes) {
-                Comparison::Known(delta) => Some(delta),
-                Comparison::Unknown(why) => {
-                    notes.push(Note::NotLexed(why.to_string()));
-                    None
-                }
+        (Some(base), Some(ours)) => match lex::compare_contents(path, base, ours) {
+            Comparison::Known(delta) => Some(delta),
+            Comparison::Unknown(why) => {
+                notes.push(Note::NotLexed(why.to_string()));
+                None
             }
-        }
+        },
         _ => Some(lex::Delta::Code),
     }
 }

@@ -5,7 +5,7 @@
 //! only when it is proven; `unknown` says what is missing. Reads git objects only, never a checkout.
 //! Patch ids and "it applies in reverse" prove nothing and are not used.
 
-mod absorb;
+pub(crate) mod absorb;
 mod align;
 pub mod base;
 mod conditions;
@@ -14,7 +14,7 @@ mod hunks;
 mod includes;
 mod inspect;
 mod ledger;
-mod neighbours;
+pub(crate) mod neighbours;
 mod note;
 mod rename;
 mod resurrect;

@@ -43,9 +43,6 @@ pub(super) fn add(
     };
     let near: Vec<Option<CommitId>> = bases.iter().map(|base| base.filter(is_near)).collect();
     let wanted = reports.iter().zip(&near).filter(|(_, base)| base.is_some());
-    let is_source = |path: &UpstreamPath| {
-        matches!(Language::of_path(path), Some(Language::C | Language::Cpp | Language::Python))
-    };
     let paths: BTreeSet<UpstreamPath> = wanted
         .flat_map(|(report, _)| report.paths.iter())
         .filter(|path| path.state != State::Unknown && is_source(&path.path))
@@ -54,8 +51,7 @@ pub(super) fn add(
     if paths.is_empty() {
         return;
     }
-    let Ok(listing) = upstream.listing(pin) else { return };
-    let sides = sides(&paths, &listing, upstream);
+    let Ok(sides) = beside(&paths, pin, upstream) else { return };
     let files: BTreeSet<UpstreamPath> =
         sides.values().flat_map(|sides| sides.iter().map(|(file, _)| file.clone())).collect();
     let files: Vec<UpstreamPath> = files.into_iter().collect();
@@ -74,7 +70,31 @@ pub(super) fn add(
     }
 }
 
-fn note(
+/// A path whose text names others in a way that is understood here.
+fn is_source(path: &UpstreamPath) -> bool {
+    matches!(Language::of_path(path), Some(Language::C | Language::Cpp | Language::Python))
+}
+
+/// For each of these paths the files that it includes at a commit, and those that include it there.
+///
+/// # Errors
+/// If the commit's tree is not here.
+pub(crate) fn beside(
+    paths: &BTreeSet<UpstreamPath>,
+    commit: CommitId,
+    upstream: &dyn Upstream,
+) -> Result<BTreeMap<UpstreamPath, Vec<(UpstreamPath, Side)>>, UpstreamError> {
+    if !paths.iter().any(is_source) {
+        return Ok(BTreeMap::new());
+    }
+    Ok(sides(paths, &upstream.listing(commit)?, upstream))
+}
+
+/// The note about a file, from the commits that touch it, oldest first; `None` if none does.
+///
+/// # Errors
+/// If a commit is not here.
+pub(crate) fn note(
     file: &UpstreamPath,
     side: Side,
     commits: &[CommitId],
@@ -97,10 +117,7 @@ fn sides(
     let is_file = |mode: Mode| matches!(mode, Mode::File | Mode::Executable);
     let sources: Vec<(&UpstreamPath, crate::id::BlobId)> = listing
         .iter()
-        .filter(|(path, entry)| {
-            is_file(entry.mode)
-                && matches!(Language::of_path(path), Some(Language::C | Language::Cpp | Language::Python))
-        })
+        .filter(|(path, entry)| is_file(entry.mode) && is_source(path))
         .map(|(path, entry)| (path, entry.id))
         .collect();
     let files = Files::new(sources.iter().map(|(path, _)| *path));

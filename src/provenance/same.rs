@@ -9,7 +9,7 @@ use bstr::ByteSlice;
 
 use crate::id::UpstreamPath;
 use crate::lex::{self, Language};
-use crate::tree::{Content, Entry};
+use crate::tree::{Content, Entry, Mode};
 
 /// The content that others are compared with.
 pub(super) struct Same<'a> {
@@ -31,7 +31,8 @@ const TELLING: usize = 24;
 
 impl<'a> Same<'a> {
     pub(super) fn new(path: &UpstreamPath, content: &'a Content) -> Self {
-        let code = Language::of_path(path).and_then(|language| {
+        let is_file = matches!(content.mode, Mode::File | Mode::Executable);
+        let code = Language::of_path(path).filter(|_| is_file).and_then(|language| {
             let tokens = lex::code_tokens(language, &content.bytes).ok()?;
             let mut telling: Vec<Cow<'a, [u8]>> =
                 tokens.iter().filter(|token| token.iter().all(u8::is_ascii_alphanumeric)).cloned().collect();

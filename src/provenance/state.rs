@@ -1,7 +1,7 @@
 //! The decision: the state of one path, from contents that are already read.
 
 use crate::id::UpstreamPath;
-use crate::lex::{self, Comparison, Delta};
+use crate::lex::{self, Delta};
 use crate::merge::{Conflict, Labels, Merged, Style, merge};
 use crate::tree::Content;
 
@@ -68,12 +68,7 @@ impl Decided {
 pub(super) fn does_the_same(path: &UpstreamPath, a: Option<&Content>, b: Option<&Content>) -> bool {
     match (a, b) {
         (None, None) => true,
-        (Some(a), Some(b)) => {
-            a.mode == b.mode
-                && (a.bytes == b.bytes
-                    || matches!(lex::compare(path, &a.bytes, &b.bytes),
-                        Comparison::Known(delta) if delta <= Delta::Comments))
-        }
+        (Some(a), Some(b)) => lex::compare_contents(path, a, b).is_at_most(Delta::Comments),
         _ => false,
     }
 }

@@ -334,6 +334,7 @@ fn code_of(why: &Unknown) -> &'static str {
         Unknown::Contradictory => "contradictory",
         Unknown::Protocol { .. } => "protocol",
         Unknown::Missing { .. } => "missing",
+        Unknown::NoDevice { .. } => "no-device",
     }
 }
 

@@ -8,7 +8,7 @@ use super::mark::{Mark, Side, Tri};
 use super::proof::{CellId, Proof, State, Witness};
 use super::table::{Open, Spot};
 use crate::id::Name;
-use crate::kernel_test::CaseKey;
+use crate::kernel_test::{CaseKey, FailHow};
 
 /// How many cases a sentence names before it says how many more there are.
 const NAMED: usize = 3;
@@ -148,6 +148,23 @@ pub(super) fn verdict_reasons(proof: &Proof, decision: &Decision) -> Vec<Reason>
         let names = others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let text = format!("without it also means without {names}: that needs it");
         reasons.push(Reason { code: "removed-with", text });
+    }
+    reasons
+}
+
+/// What sanitizers found, at the pin and at the witness: one reason for each tool and place.
+pub(super) fn findings(pin: &Compared, witness: Option<&Compared>) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    for (place, compared) in [("pin", Some(pin)), ("witness", witness)] {
+        for (test, compared) in compared.into_iter().flatten() {
+            for (case, sides) in &compared.cases {
+                for (side, with) in [(&sides.without, "without"), (&sides.with, "with")] {
+                    let Some(FailHow::Sanitizer { text }) = side.how() else { continue };
+                    let text = format!("{test} {case} at the {place} {with} the overlay: {text}");
+                    reasons.push(Reason { code: "finding", text });
+                }
+            }
+        }
     }
     reasons
 }

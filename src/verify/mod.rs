@@ -9,6 +9,8 @@ pub mod claim;
 pub mod compiled;
 pub mod coverage;
 pub mod documents;
+#[cfg(feature = "proof")]
+pub mod evidence;
 pub mod forbidden;
 pub mod lock;
 pub mod marker;

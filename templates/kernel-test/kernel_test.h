@@ -16,6 +16,8 @@
 //   }
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +29,13 @@
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
+#define KT_BOTH __host__ __device__
+#else
+#define KT_BOTH
+#endif
+#if defined(__unix__)
+#include <sys/wait.h>
+#include <unistd.h>
 #endif
 
 namespace kt {
@@ -240,19 +249,30 @@ inline std::uint16_t f16_bits(float value) {
   return std::uint16_t(sign + ((exponent + 14) << 10) + int(units));
 }
 
-inline float bf16_value(std::uint16_t bits) {
+KT_BOTH inline float bf16_value(std::uint16_t bits) {
   const std::uint32_t wide = std::uint32_t(bits) << 16;
   float value;
   std::memcpy(&value, &wide, 4);
   return value;
 }
 
-inline float f16_value(std::uint16_t bits) {
+KT_BOTH inline float f16_value(std::uint16_t bits) {
   const float sign = bits & 0x8000 ? -1.0f : 1.0f;
   const int exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
   if (exponent == 31) return fraction ? NAN : sign * INFINITY;
   if (exponent == 0) return sign * std::ldexp(float(fraction), -24);
   return sign * std::ldexp(float(fraction + 1024), exponent - 25);
+}
+
+// An element of memory of some type, here or on the device: for references in float64.
+KT_BOTH inline double value_at(Type type, const void* memory, std::size_t i) {
+  switch (type) {
+    case Type::f32: return static_cast<const float*>(memory)[i];
+    case Type::f16: return f16_value(static_cast<const std::uint16_t*>(memory)[i]);
+    case Type::bf16: return bf16_value(static_cast<const std::uint16_t*>(memory)[i]);
+    case Type::i32: return static_cast<const std::int32_t*>(memory)[i];
+  }
+  return NAN;
 }
 
 // An array of one type in device memory, with a guard on both sides, and a copy of it here. New
@@ -284,6 +304,18 @@ class Array {
   const char* raw() const { return here() + guard; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * width_; }
+
+  // How many elements still are as they were poisoned.
+  std::size_t unwritten() const {
+    const char* all = raw();
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      bool is_poison = true;
+      for (std::size_t k = 0; k < width_; ++k) is_poison = is_poison && all[i * width_ + k] == '\xff';
+      count += is_poison;
+    }
+    return count;
+  }
 
   void poison() {
     std::memset(host_.data(), guard_byte, host_.size());
@@ -389,11 +421,148 @@ inline double relative_error(const Array& got, std::size_t first, const double* 
   return std::sqrt(difference) / (size > 0 ? std::sqrt(size) : 1.0);
 }
 
+// The largest relative error of a row: a wrong row must not hide among many right ones.
+inline double row_error(const Array& got, const std::vector<double>& want, std::size_t width) {
+  if (width == 0 || want.size() != got.size() || want.size() % width != 0) return no_figure;
+  double worst = 0;
+  for (std::size_t first = 0; first < want.size(); first += width)
+    worst = std::fmax(worst, relative_error(got, first, want.data() + first, width));
+  return worst;
+}
+
+// ---- References in float64 ----
+
+// `f(i)` for each i: on the device if there is one, else here. F is a struct with
+// `KT_BOTH double operator()(std::size_t i) const` that reads its inputs by kt::value_at.
+#if defined(__CUDACC__)
+
+template <typename F>
+static __global__ void reference_kernel(F f, double* out, std::size_t count) {
+  const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = f(i);
+}
+
+template <typename F>
+std::vector<double> reference(std::size_t count, F f) {
+  std::vector<double> out(count);
+  if (count == 0) return out;
+  char* memory = allocate(count * sizeof(double));
+  reference_kernel<<<unsigned((count + 255) / 256), 256>>>(f, reinterpret_cast<double*>(memory), count);
+  download(reinterpret_cast<char*>(out.data()), memory, count * sizeof(double));
+  release(memory);
+  return out;
+}
+
+#else
+
+template <typename F>
+std::vector<double> reference(std::size_t count, F f) {
+  std::vector<double> out(count);
+  for (std::size_t i = 0; i < count; ++i) out[i] = f(i);
+  return out;
+}
+
+#endif
+
+// ---- Times ----
+
+// Milliseconds of several launches.
+struct Times {
+  std::vector<double> samples;
+
+  double median() const { return quantile(0.5); }
+  // The middle half of them.
+  double spread() const { return quantile(0.75) - quantile(0.25); }
+
+ private:
+  double quantile(double share) const {
+    if (samples.empty()) return NAN;
+    std::vector<double> sorted = samples;
+    std::sort(sorted.begin(), sorted.end());
+    const double at = share * double(sorted.size() - 1);
+    const std::size_t below = std::size_t(at), above = std::min(below + 1, sorted.size() - 1);
+    return sorted[below] + (at - double(below)) * (sorted[above] - sorted[below]);
+  }
+};
+
+#if defined(__CUDACC__)
+
+inline void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "kernel test: %s\n", cudaGetErrorString(error));
+  std::abort();
+}
+
+template <typename Run>
+Times timed(Run run, cudaStream_t stream, int samples, int warm) {
+  cudaEvent_t begin, end;
+  check(cudaEventCreate(&begin));
+  check(cudaEventCreate(&end));
+  for (int i = 0; i < warm; ++i) run();
+  Times times;
+  for (int i = 0; i < samples; ++i) {
+    float taken = 0;
+    check(cudaEventRecord(begin, stream));
+    run();
+    check(cudaEventRecord(end, stream));
+    check(cudaEventSynchronize(end));
+    check(cudaEventElapsedTime(&taken, begin, end));
+    times.samples.push_back(taken);
+  }
+  check(cudaEventDestroy(begin));
+  check(cudaEventDestroy(end));
+  return times;
+}
+
+// By events around each launch.
+template <typename Launch>
+Times time_launches(Launch launch, int samples = 20, int warm = 3) {
+  return timed(launch, cudaStream_t(nullptr), samples, warm);
+}
+
+// By replays of the launch as a graph, so that what the host does is not measured. `launch(stream)`
+// must launch into that stream and wait for nothing.
+template <typename Launch>
+Times time_graph(Launch launch, int samples = 20, int warm = 3) {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t replay;
+  check(cudaStreamCreate(&stream));
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  launch(stream);
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiateWithFlags(&replay, graph, 0));
+  const Times times =
+      timed([&] { check(cudaGraphLaunch(replay, stream)); }, stream, samples, warm);
+  check(cudaGraphExecDestroy(replay));
+  check(cudaGraphDestroy(graph));
+  check(cudaStreamDestroy(stream));
+  return times;
+}
+
+#else
+
+// By the clock.
+template <typename Launch>
+Times time_launches(Launch launch, int samples = 20, int warm = 3) {
+  for (int i = 0; i < warm; ++i) launch();
+  Times times;
+  for (int i = 0; i < samples; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    launch();
+    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
+    times.samples.push_back(taken.count());
+  }
+  return times;
+}
+
+#endif
+
 // ---- The report ----
 
 class Report {
  public:
-  Report(int argc, char** argv) {
+  Report(int argc, char** argv) : program_(argc > 0 ? argv[0] : "") {
     for (int i = 1; i < argc; ++i) {
       const std::string option = argv[i];
       const auto value = [&]() -> std::string {
@@ -409,6 +578,8 @@ class Report {
         set_fills(value());
       } else if (option == "--list") {
         list_ = true;
+      } else if (option == "--fresh") {
+        fresh_ = true;
       } else {
         options_.push_back(option);
       }
@@ -418,6 +589,9 @@ class Report {
       read_cases(file, only_);
     }
     if (const char* file = std::getenv("OVERLAID_SKIP")) read_cases(file, skip_);
+    // There is no device: a case that is run on one is not asked for.
+    if (const char* needs = std::getenv("OVERLAID_NEEDS"))
+      no_device_ = std::string(needs) == "compile";
     if (const char* seed = std::getenv("OVERLAID_SEED")) seed_ = std::strtoull(seed, nullptr, 0);
     const char* results = std::getenv("OVERLAID_RESULTS");
     if (results && *results && !list_) {
@@ -445,8 +619,26 @@ class Report {
       std::printf("%s\n", case_.c_str());
       return false;
     }
+    if (no_device_) return false;
+    if (fresh_) {
+      run_fresh();
+      return false;
+    }
     line("\"status\": \"start\"");
     return true;
+  }
+
+  // Sizes for a sweep up to `last`: multiples of `step`, powers of two, and their neighbours, where
+  // kernels change their ways.
+  static std::vector<int> sizes(int last, int step) {
+    std::vector<int> all;
+    for (int size = step; size <= last; size += step) all.push_back(size);
+    for (long long power = 2; power <= last; power *= 2)
+      for (const long long size : {power - 1, power, power + 1})
+        if (size <= last) all.push_back(int(size));
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
   }
 
   void figure(const char* metric, double value, double max, const std::string& why = "") {
@@ -456,6 +648,14 @@ class Report {
     char numbers[80];
     std::snprintf(numbers, sizeof numbers, "\"value\": %.6g, \"max\": %.6g", value, max);
     line("\"metric\": " + quoted(metric) + ", " + numbers + because(why));
+  }
+  // Reports the median of some times, and their spread.
+  void speed(const char* metric, const Times& times) {
+    ++judged_;
+    char numbers[80];
+    std::snprintf(numbers, sizeof numbers, "\"value\": %.6g, \"spread\": %.6g", times.median(),
+                  times.spread());
+    line("\"metric\": " + quoted(metric) + ", \"better\": \"lower\", " + numbers);
   }
   void skip(const std::string& why) { line("\"status\": \"skip\"" + because(why)); }
   void error(const std::string& why) {
@@ -471,6 +671,7 @@ class Report {
   void judge(const char* metric, double max, Array& output, Launch launch, Error error) {
     double worst = -1, worst_fill = 0, best = 0, best_fill = 0;
     bool depends = false;
+    std::size_t left = 0;
     std::vector<char> first;
     const std::size_t runs = fills_.empty() ? 1 : fills_.size();
     for (std::size_t run = 0; run < runs; ++run) {
@@ -484,6 +685,7 @@ class Report {
       if (!output.intact())
         return figure(metric, no_figure, max, "wrote before or behind the output");
       const double e = error();
+      left = left ? left : output.unwritten();
       if (run == 0) {
         first.assign(output.raw(), output.raw() + output.bytes());
         best = e;
@@ -500,7 +702,13 @@ class Report {
         best_fill = fill;
       }
     }
-    if (!depends) return figure(metric, worst, max, worst >= no_figure ? "not finite" : "");
+    if (!depends) {
+      std::string why = worst >= no_figure ? "not finite" : "";
+      if (worst >= no_figure && left)
+        why = std::to_string(left) + " of " + std::to_string(output.size()) +
+              " elements were never written";
+      return figure(metric, worst, max, why);
+    }
     char why[160];
     std::snprintf(why, sizeof why,
                   "depends on what shared memory held before: %.3g with %g in every word, "
@@ -517,6 +725,38 @@ class Report {
   }
 
  private:
+  // Runs the case in a process of its own, in which no other one has left anything.
+  void run_fresh() {
+#if defined(__unix__)
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      std::vector<std::string> words = options_;
+      words.insert(words.begin(), program_);
+      words.insert(words.end(), {"--only", case_});
+      std::string fills = fills_.empty() ? "none" : "";
+      for (const float fill : fills_) {
+        char text[40];
+        std::snprintf(text, sizeof text, "%s%.9g", fills.empty() ? "" : ",", fill);
+        fills += text;
+      }
+      words.insert(words.end(), {"--fills", fills});
+      std::vector<char*> arguments;
+      for (std::string& word : words) arguments.push_back(&word[0]);
+      arguments.push_back(nullptr);
+      execv(program_.c_str(), arguments.data());
+      _exit(2);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) stop("cannot start a process");
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    judged_ += code != 77;
+    failed_ += code != 0 && code != 77;
+#else
+    stop("--fresh is not known on this system");
+#endif
+  }
+
   static bool contains(const std::vector<std::string>& list, const std::string& key) {
     for (const std::string& item : list)
       if (item == key) return true;
@@ -564,7 +804,8 @@ class Report {
   std::FILE* out_ = stdout;
   std::vector<std::string> only_, skip_, options_;
   std::vector<float> fills_{0.0f, 1.0f, 10000.0f};
-  bool choose_ = false, list_ = false;
+  bool choose_ = false, list_ = false, no_device_ = false, fresh_ = false;
+  std::string program_;
   std::uint64_t seed_ = 1;
   std::string case_ = "null";
   int failed_ = 0, judged_ = 0;

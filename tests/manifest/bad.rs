@@ -230,6 +230,12 @@ const TABLES: &[(&str, &str)] = &[
         "a feature that no profile turns on",
         "[profile.cpu]\nfeatures = [\"metal\"]\n[[overlay]]\nname = \"a\"\ndelete = [\"x\"]\nwhen = [\"metel\"]\n",
     ),
+    (
+        "sanitizers that never run",
+        "[profile.cpu]\n[profile.cuda]\nrequires = \"cuda\"\n[[test]]\nname = \"t\"\ntarget = \"t\"\ncommand = [\"t\"]\n\
+         profiles = [\"cpu\"]\nsanitizers = [\"memcheck\", \"address\"]\n[[test]]\nname = \"u\"\ntarget = \"u\"\n\
+         command = [\"u\"]\nprofiles = [\"cuda\"]\nsanitizers = [\"undefined\"]\n",
+    ),
 ];
 
 /// The rest of `[[overlay]]`, the name of which is `fix`.

@@ -45,6 +45,8 @@ for file in "$tree"/cases/*; do
     fill)
       say '"metric": "rel_err", "value": 0.001, "max": 0.01, "fill": 0'
       say '"metric": "rel_err", "value": 0.5, "max": 0.01, "fill": 100' ;;
+    compiles) say '"needs": "compile", "metric": "errors", "value": 0, "max": 0' ;;
+    compiles-not) say '"needs": "compile", "status": "error", "why": "does not compile"' ;;
     twice) result 0.001; result 0.5 ;;
     every*)
       # Fails every so many runs.

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::bump::{Outcome, OverlayPlan, PathPlan, Plan};
+use crate::bump::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
 use crate::escape::for_terminal;
 use crate::io::bump_work::Work;
 use crate::io::own_edits::Done;
 use crate::manifest::Manifest;
-use crate::provenance::pull_request_number;
+use crate::provenance::{Neighbour, Note, pull_request_number};
 use crate::upstream::Commit;
 
 use super::super::status::{date, describe_commit};
@@ -59,7 +59,7 @@ pub(super) fn print(plan: &Plan, manifest: &Manifest, called: &str, ui: &mut Ui)
         .collect();
     ui.line(table::render(&["overlay", "becomes", "commits", "paths"], &rows));
     for overlay in &plan.overlays {
-        if overlay.outcome != Outcome::Untouched || overlay.why.is_some() {
+        if overlay.is_worth_telling() {
             explain(overlay, ui);
         }
     }
@@ -68,10 +68,12 @@ pub(super) fn print(plan: &Plan, manifest: &Manifest, called: &str, ui: &mut Ui)
 
 fn explain(overlay: &OverlayPlan, ui: &mut Ui) {
     ui.line(Tone::Strong.paint(&overlay.name));
-    if let Some(why) = &overlay.why {
-        ui.text(2, Some((Tone::Bad, "needs a person: ")), &for_terminal(why));
+    match &overlay.why {
+        _ if overlay.fate == Fate::Dropped => ui.line("  dropped: upstream has all of it"),
+        Some(why) => ui.text(2, Some((Tone::Bad, "needs a person: ")), &for_terminal(why)),
+        None => {}
     }
-    for path in overlay.paths.iter().filter(|path| path.outcome != Outcome::Untouched) {
+    for path in overlay.paths.iter().filter(|path| path.is_worth_telling()) {
         ui.line(format_args!("  {}", for_terminal(path.path.as_bytes())));
         let lead = format!("{}: ", path.outcome);
         ui.text(4, Some((tone(path.outcome), &lead)), &for_terminal(&path.why));
@@ -83,6 +85,9 @@ fn explain(overlay: &OverlayPlan, ui: &mut Ui) {
         }
         if path.commits.len() > NAMED {
             ui.line(format_args!("    and {} more upstream commits", path.commits.len() - NAMED));
+        }
+        for neighbour in &path.neighbours {
+            ui.text(4, None, &for_terminal(Note::Neighbour(neighbour.clone()).to_string()));
         }
     }
 }
@@ -173,6 +178,7 @@ pub(super) fn to_json(
                 "needs-person": overlay.needs_person(),
                 "why": overlay.why,
                 "moves-base": overlay.moves_base,
+                "dropped": overlay.fate == Fate::Dropped,
                 "paths": overlay.paths.iter().map(|path| path_json(overlay, path, work)).collect::<Vec<_>>(),
             })
         })
@@ -209,6 +215,16 @@ fn path_json(overlay: &OverlayPlan, path: &PathPlan, work: &Work) -> Value {
         "conflicts": places,
         "work-file": path.needs_person().then(|| work.file(&overlay.name, &path.path).display().to_string()),
         "commits": path.commits.iter().map(commit_json).collect::<Vec<_>>(),
+        "neighbours": path.neighbours.iter().map(neighbour_json).collect::<Vec<_>>(),
+    })
+}
+
+fn neighbour_json(neighbour: &Neighbour) -> Value {
+    json!({
+        "path": neighbour.file,
+        "side": neighbour.side,
+        "count": neighbour.count,
+        "commits": neighbour.commits.iter().map(commit_json).collect::<Vec<_>>(),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::verdict::{CellId, CellRow, CellView, Decision, Verdict};
 
 use super::super::Tone;
 use super::super::table::{self, TableCell};
+use super::super::test::one_alone;
 use super::{Outcome, reason_text};
 
 /// The verdicts: an overlay after the other, then all of them in one table.
@@ -38,7 +39,9 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
     let all = outcome.candidates.iter().zip(&outcome.decisions);
     // In a dry run, those of which nothing is known say nothing.
     for (candidate, decision) in all.filter(|(_, d)| outcome.left.is_empty() || d.wants.is_empty()) {
-        print_one(candidate, decision, verbose, out);
+        let is_back = outcome.standing_back.contains(&decision.overlay);
+        let test_command = (!is_back).then_some(outcome.test_command.as_str());
+        print_one(candidate, decision, test_command, verbose, out);
     }
     if !outcome.off.is_empty() {
         let off = outcome.off.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
@@ -107,7 +110,13 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, out: &mut Out) {
+fn print_one(
+    candidate: &Candidate,
+    decision: &Decision,
+    test_command: Option<&str>,
+    verbose: bool,
+    out: &mut Out,
+) {
     let verdict = tone(decision.verdict).paint(decision.verdict);
     // The sentence begins with the verdict, which stands before it in colour.
     let start = format!("{}: ", decision.verdict);
@@ -133,6 +142,9 @@ fn print_one(candidate: &Candidate, decision: &Decision, verbose: bool, out: &mu
         for line in describe(&decision.attributed, std::slice::from_ref(decision)) {
             out.line(format_args!("  was there for: {line}"));
         }
+    }
+    if let Some(line) = test_command.and_then(|command| one_alone_of(decision, command)) {
+        out.line(format_args!("  one alone: {line}"));
     }
     // The cases of these are listed above, in fewer words.
     let listed = ["fixes", "breaks", "passes-without", "does-not-fix"];
@@ -211,6 +223,16 @@ fn print_variants(candidate: &Candidate, decision: &Decision, out: &mut Out) {
     for line in table::render(&["", "without", "with"], &lines).lines() {
         out.line(format_args!("    {line}"));
     }
+}
+
+/// The command that runs one of the cases that fail at the pin on one side alone.
+fn one_alone_of(decision: &Decision, test_command: &str) -> Option<String> {
+    let without = format!(" --without {}", decision.overlay);
+    let of = |cases: &[CellId], options: &str| {
+        let id = cases.iter().find(|id| id.case.object().is_some())?;
+        one_alone(&format!("{test_command} {}{options}", id.test), std::iter::once(&id.case))
+    };
+    of(&decision.fixed, &without).or_else(|| of(&decision.broken, ""))
 }
 
 /// Cases in few words, a test after the other.

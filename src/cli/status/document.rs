@@ -27,12 +27,12 @@ pub(super) fn to_json(
         "branch": upstream.branch.as_ref().map(|branch| &branch.value),
     });
     let docs = workspace.root.join(workspace.manifest.docs_folder());
-    let verdicts = verdicts::load(&verdicts::file(&docs, name.as_str()));
+    let known = drop_when::Known::load(&docs, name.as_str());
     let overlays = loaded
         .iter()
         .zip(reports)
         .map(|(loaded, report)| {
-            let verdict = verdicts.last(report.name.as_str(), None).map(|(profile, noted)| {
+            let verdict = known.verdicts.last(report.name.as_str(), None).map(|(profile, noted)| {
                 json!({
                     "verdict": noted.verdict,
                     "profile": profile,
@@ -54,7 +54,7 @@ pub(super) fn to_json(
                 "notes": report.notes.iter()
                     .map(|note| json!({ "code": note.code(), "text": note.to_string() })).collect::<Vec<_>>(),
                 "drop-when": loaded.overlay.drop_when.as_ref().map(|when| {
-                    drop_when_json(&when.value, report, &verdicts, upstream.pin.value)
+                    drop_when::to_json(&when.value, report, &known, upstream.pin.value)
                 }),
                 "verdict": verdict,
                 "accepted": accepted_json(loaded, report, upstream.pin.value),
@@ -71,16 +71,6 @@ fn accepted_json(loaded: &Loaded, report: &OverlayReport, pin: CommitId) -> Valu
         Acceptance::Holds(reason) => json!({ "holds": true, "reason": reason }),
         Acceptance::Lapsed(why) => json!({ "holds": false, "why": why }),
     }
-}
-
-fn drop_when_json(when: &DropWhen, report: &OverlayReport, verdicts: &Verdicts, pin: CommitId) -> Value {
-    let met = drop_when_met(when, report, verdicts, pin);
-    let (kind, what) = match when {
-        DropWhen::PinContains(commit) => ("pin-contains", json!(commit)),
-        DropWhen::TestsPassWithout => ("tests-pass-without", json!(true)),
-        DropWhen::Attested(what) => ("attested", json!(what)),
-    };
-    json!({ kind: what, "met": met.as_ref().ok().copied().flatten(), "why": met.err() })
 }
 
 fn reasons_json(report: &OverlayReport) -> Vec<Value> {

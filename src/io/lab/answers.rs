@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::Name;
 use crate::io::hashes::{Hashes, sha256_of, write_atomically};
 use crate::io::machine::{self, Stats};
+use crate::io::python::{self, PACKAGES};
 use crate::io::workspace::Workspace;
 use crate::manifest::Test;
 
@@ -73,7 +74,7 @@ impl Question {
         add("manifest", &manifest.text);
         add("profile", workshop.profile_name().map_or("", Name::as_str));
         add("machine", &format!("{:?}", records::machine(&workshop.requirement)));
-        add("variables", workshop.variables());
+        add("variables", workshop.variables_hash());
         for feature in features {
             add("feature", feature.as_str());
         }
@@ -105,7 +106,10 @@ impl Question {
         let kept: Kept = serde_json::from_slice(&std::fs::read(&self.file).ok()?).ok()?;
         let mut files_stand = || {
             let mut files = kept.files.iter();
-            files.all(|(file, hash)| hashes.identity(&self.root.join(file)).is_ok_and(|now| now == *hash))
+            files.all(|(file, hash)| match file.strip_prefix(PACKAGES) {
+                Some(folder) => python::packages(Path::new(folder)) == *hash,
+                None => hashes.identity(&self.root.join(file)).is_ok_and(|now| now == *hash),
+            })
         };
         let records_stand = || {
             kept.records.iter().all(|(name, known)| stat(&self.evidence.join(name)).as_ref() == Some(known))

@@ -6,10 +6,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::evidence::Machine;
 use crate::id::{Name, OverlayName};
 use crate::io::workspace::Workspace;
 use crate::kernel_test::repeats;
-use crate::manifest::{Overlay, Test};
+use crate::manifest::{Manifest, Overlay, Profile, Test};
 use crate::upstream::Upstream;
 use crate::variant::{self, Request, Variant, VariantError, Variants};
 use crate::verdict::{Decision, Linked, Obstacle, Pair, Place, Proof, State, Which, Witness, decide};
@@ -138,6 +139,24 @@ impl<'a> Campaign<'a> {
         all_known && beside.iter().all(lean_on)
     }
 
+    /// The other machines that measured what the decision on an overlay stands on.
+    pub fn measured_by(&mut self, candidate: &Candidate, lab: &Lab<'_>) -> Vec<Machine> {
+        let variants = &candidate.variants;
+        let witness = variants.witness.iter().flatten();
+        let all: Vec<&Variant> =
+            [&variants.pin_without, &variants.pin_with].into_iter().chain(witness).collect();
+        let mut machines: Vec<Machine> = Vec::new();
+        for test in self.tests_of_name(&variants.overlay) {
+            for variant in &all {
+                let Ok(subject) = self.subjects.get(variant) else { continue };
+                if let Some(machine) = lab.measured_by(&subject, test).filter(|one| !machines.contains(one)) {
+                    machines.push(machine.clone());
+                }
+            }
+        }
+        machines
+    }
+
     fn subject_and_test(&mut self, variant: &Variant, test: &Name) -> Option<(Subject, &'a Test)> {
         Some((self.subjects.get(variant).ok()?, self.workspace.manifest.test(test.as_str())?))
     }
@@ -214,7 +233,7 @@ impl<'a> Campaign<'a> {
             overlay: variants.overlay.clone(),
             removed: variants.removed.clone(),
             redundant: candidate.redundant,
-            tests: tests.iter().map(|test| link(test)).collect(),
+            tests: tests.iter().map(|test| self.link(test)).collect(),
             pin: place(&variants.pin_without, &variants.pin_with),
             witness: match &variants.witness {
                 None => Witness::IsPin,
@@ -224,6 +243,22 @@ impl<'a> Campaign<'a> {
         }
     }
 
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &'a Manifest {
+        &self.workspace.manifest
+    }
+
+    /// A test, as far as it bears on a verdict.
+    pub(super) fn link(&self, test: &Test) -> Linked {
+        link(test, self.profile_table())
+    }
+
+    pub(super) fn profile_table(&self) -> Option<&'a Profile> {
+        self.workspace.manifest.profile(self.profile?.as_str())
+    }
+
+    /// The tests of an overlay by its name.
     pub(super) fn tests_of_name(&self, overlay: &OverlayName) -> Vec<&'a Test> {
         let overlay = self.workspace.manifest.overlay(overlay.as_str());
         overlay.map(|overlay| self.tests_of(overlay)).unwrap_or_default()
@@ -364,15 +399,15 @@ pub fn runs_under(test: &Test, profile: Option<&Name>) -> bool {
         || profile.is_some_and(|profile| test.profiles.iter().any(|p| p.value == *profile))
 }
 
-/// A test, as far as it bears on a verdict.
+/// A test, as far as it bears on a verdict under a profile.
 #[must_use]
-pub fn link(test: &Test) -> Linked {
+pub fn link(test: &Test, profile: Option<&Profile>) -> Linked {
     Linked {
         name: test.name.value.clone(),
         guard: test.guard,
         repeats: test.repeats,
         timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
         min_gain: test.min_gain,
-        sanitizers: test.sanitizers.iter().map(|s| format!("{:?}", s.value).to_lowercase()).collect(),
+        sanitizers: test.sanitizers_under(profile).map(|s| s.as_str().to_owned()).collect(),
     }
 }

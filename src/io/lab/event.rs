@@ -75,6 +75,15 @@ pub enum Event {
         /// How long it took.
         wall: Duration,
     },
+    /// A sanitizer has watched a run, or could not.
+    Watched {
+        /// Which.
+        tool: &'static str,
+        /// What that came to, in words that follow its name.
+        came_to: String,
+    },
+    /// What came of a step, in words.
+    Told(String),
     /// Something to know.
     Warning(String),
 }

@@ -16,16 +16,18 @@ use crate::io::ninja::{self, NinjaError};
 use crate::io::process::{Environment, ProcessError};
 use crate::io::reads::{LongWatch, Watch};
 use crate::io::toolchain::{self, Missing, Requirement, Tools};
-use crate::manifest::{Profile, Test};
+use crate::manifest::{Profile, Sanitizer, Test};
 use crate::verdict::Obstacle;
 
 use super::ground::{self, Began, Ground};
 use super::inputs::{Read, Sort};
+use super::instrumented;
 use super::pristine;
 use super::site::{BUILDS, Site};
 use super::sources::Sources;
 use super::steering::{Steering, missing, target_of};
 use super::undeclared::{self, Seen};
+
 /// A test that is ready to run on a variant.
 #[derive(Debug, Clone)]
 pub struct Ready {
@@ -108,7 +110,7 @@ pub struct Workshop<'a> {
     /// Tools and options of any build, once they were looked at: a process goes by one set of them.
     pub(super) of_build: Option<Steering>,
     /// A hash over all variables, and what `PATH` finds.
-    variables: std::cell::OnceCell<String>,
+    variables_hash: std::cell::OnceCell<String>,
 }
 
 /// How a build went that was watched.
@@ -121,23 +123,23 @@ struct Watched {
 }
 
 impl<'a> Workshop<'a> {
-    /// Looks around. Starts no program.
+    /// Looks around. Starts no program but the driver's, where a device is required.
     #[must_use]
     pub fn new(root: &Path, profile: Option<&'a Profile>) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let env = toolchain::environment(&root);
+        let mut env = toolchain::environment(&root);
         let tools = toolchain::find_tools(&env);
         let requires = profile.and_then(|profile| profile.requires.as_ref());
-        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &env);
+        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &root, &mut env);
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
-        let variables = std::cell::OnceCell::new();
-        Self { root, profile, env, tools, requirement, hashes, places: None, of_build: None, variables }
+        let variables_hash = std::cell::OnceCell::new();
+        Self { root, profile, env, tools, requirement, hashes, places: None, of_build: None, variables_hash }
     }
 
     /// A hash over all variables that programs are given, and what `PATH` finds: [`toolchain::all_variables`].
     #[must_use]
-    pub fn variables(&self) -> &str {
-        self.variables.get_or_init(|| toolchain::all_variables(&self.env))
+    pub fn variables_hash(&self) -> &str {
+        self.variables_hash.get_or_init(|| toolchain::all_variables(&self.env))
     }
 
     /// The name of the profile.
@@ -147,7 +149,8 @@ impl<'a> Workshop<'a> {
     }
 
     /// Configures and builds what a test needs. The tree is in place. `anew_if_moved`: also what was built well is
-    /// made anew if the machine is not what it was when the build folder was made.
+    /// made anew if the machine is not what it was when the build folder was made. `sanitizer`: one that the compiler
+    /// builds in; that has a build folder of its own.
     ///
     /// # Errors
     /// If the machine is in the way.
@@ -158,6 +161,7 @@ impl<'a> Workshop<'a> {
         test: &Test,
         steering: &Steering,
         anew_if_moved: bool,
+        sanitizer: Option<Sanitizer>,
     ) -> Result<Made, MakeError> {
         let named = self.named_sources(test);
         let Some(target) = target_of(test) else {
@@ -175,8 +179,11 @@ impl<'a> Workshop<'a> {
         };
         let mut env = self.env.clone();
         env.set(BUILDS, site.builds());
+        if let Some(sanitizer) = sanitizer {
+            instrumented::add_flags(&mut env, self.profile, sanitizer);
+        }
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
-        let project = self.project(site, test, &tools, &env);
+        let project = self.project(site, test, &tools, &env, sanitizer);
         let ours = test.project.as_ref().map(|project| project.value.as_path());
         let targets = [target.to_owned()];
         let watched = self.build_watched(site, sources, &project, ours, steering, &targets, anew_if_moved)?;
@@ -370,7 +377,7 @@ impl<'a> Workshop<'a> {
         env.set(BUILDS, site.builds());
         let tools = self.tools.clone().map_err(|error| missing(&error))?;
         let steering = self.steering_of_build()?;
-        let project = self.project_at(site, None, &tools, &env);
+        let project = self.project_at(site, None, &tools, &env, None);
         let watched = self.build_watched(site, sources, &project, None, &steering, targets, false)?;
         let Watched { outcome, seen, .. } = watched;
         if matches!(outcome, Outcome::Built(_)) {
@@ -390,8 +397,16 @@ impl<'a> Workshop<'a> {
         Ok((project.build.clone(), outcome))
     }
 
-    fn project<'p>(&self, site: &Site, test: &Test, tools: &'p Tools, env: &'p Environment) -> Project<'p> {
-        self.project_at(site, test.project.as_ref().map(|project| project.value.as_path()), tools, env)
+    fn project<'p>(
+        &self,
+        site: &Site,
+        test: &Test,
+        tools: &'p Tools,
+        env: &'p Environment,
+        sanitizer: Option<Sanitizer>,
+    ) -> Project<'p> {
+        let ours = test.project.as_ref().map(|project| project.value.as_path());
+        self.project_at(site, ours, tools, env, sanitizer)
     }
 
     fn project_at<'p>(
@@ -400,8 +415,12 @@ impl<'a> Workshop<'a> {
         ours: Option<&Path>,
         tools: &'p Tools,
         env: &'p Environment,
+        sanitizer: Option<Sanitizer>,
     ) -> Project<'p> {
         let mut variables = self.profile.map(|profile| profile.cmake.clone()).unwrap_or_default();
+        if let Some(sanitizer) = sanitizer {
+            instrumented::add_variables(&mut variables, sanitizer);
+        }
         let source = match ours {
             Some(project) => {
                 variables.insert("OVERLAID_TREE".to_owned(), site.tree().display().to_string());
@@ -409,7 +428,7 @@ impl<'a> Workshop<'a> {
             }
             None => site.tree(),
         };
-        Project { tools, env, source, build: site.build(self.profile_name(), ours), variables }
+        Project { tools, env, source, build: site.build(self.profile_name(), ours, sanitizer), variables }
     }
 }
 

@@ -25,6 +25,7 @@ use super::pristine::{Snapshot, clean};
 use super::recall::OnRecord;
 use super::records::{self, Builds, Results, Used};
 use super::running::Folders;
+use super::sanitizing::Untold;
 use super::site::Site;
 use super::sources::Sources;
 use super::steering::{Steering, target_of};
@@ -75,6 +76,13 @@ pub struct Lab<'a> {
     failed_twice: BTreeSet<(Name, String)>,
     /// Builds that failed since we started, by test and tree.
     pub(super) failed: BTreeMap<(Name, String), BuildRecord>,
+    /// What came of tests since we started on a machine without the device that they need, by test and tree: asking
+    /// again changes nothing.
+    without_device: BTreeMap<(Name, String), State>,
+    /// Machines that measured what was asked for, where this one cannot: by test and tree.
+    pub(super) elsewhere: BTreeMap<(Name, String), Machine>,
+    /// Why sanitizers have said nothing, by test and tree.
+    pub(super) untold: BTreeMap<(Name, String), Untold>,
     pub(super) used: Used,
     pub(super) events: &'a mut dyn FnMut(Event),
 }
@@ -122,6 +130,9 @@ impl<'a> Lab<'a> {
             confirmed: BTreeSet::new(),
             failed_twice: BTreeSet::new(),
             failed: BTreeMap::new(),
+            without_device: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
+            untold: BTreeMap::new(),
             used: Used::default(),
             events,
         }
@@ -224,10 +235,18 @@ impl<'a> Lab<'a> {
         &self.machine
     }
 
-    /// The devices that evidence of this machine speaks for.
+    /// The device that evidence of this machine speaks for, by all its names.
     #[must_use]
-    pub fn device(&self) -> Option<&str> {
-        self.machine.device.as_deref()
+    pub fn device_names(&self) -> Vec<String> {
+        self.machine.device_names()
+    }
+
+    /// Why the device that the profile requires is not here, if it is not.
+    pub(super) fn no_device(&self) -> Option<String> {
+        match &self.workshop.requirement {
+            Requirement::NoDevice(missing) => Some(format!("{}; {}", missing.what, missing.hint)),
+            Requirement::Nothing | Requirement::Device(_) | Requirement::NoTool(_) => None,
+        }
     }
 
     pub(super) fn profile(&self) -> Option<Name> {
@@ -255,23 +274,50 @@ impl<'a> Lab<'a> {
         uses: Use,
     ) -> Result<State, MakeError> {
         let anew = uses != Use::Records;
+        if !anew && let Some(state) = self.state_elsewhere(subject, test) {
+            return Ok(state);
+        }
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        if let Some(state) = self.without_device.get(&key).filter(|_| !anew) {
+            return Ok(state.clone());
+        }
         let plan = self.plan(test)?;
-        if let Some(record) = self.on_record(subject, test, &plan).filter(|_| !anew) {
+        if let Some(record) = self.on_record(subject, test, &plan).filter(|_| uses == Use::Records) {
             let runs = record.result.as_ref().map_or(0, |(_, result)| result.runs.len());
             if runs > have || matches!(record.build.outcome, BuildOutcome::Failed { .. }) {
-                return Ok(self.state(test, &record));
+                let result = record.result.as_ref();
+                let open = result.map(|(_, result)| self.unsanitized(subject, test, result));
+                let open = open.unwrap_or_default();
+                if !open.is_empty() {
+                    // What is on record stands, whatever is in the way of the sanitizers.
+                    match self.measure_now(subject, test, &plan, have, seeds, uses) {
+                        Err(MakeError::Obstacle(why)) => {
+                            self.cannot_sanitize(subject, test, &open, &why);
+                        }
+                        measured => return measured,
+                    }
+                }
+                return Ok(self.state(subject, test, &record));
             }
         }
-        match &self.workshop.requirement {
-            Requirement::NoDevice(missing) => {
-                return Err(Obstacle::Device(format!("{}; {}", missing.what, missing.hint)).into());
-            }
-            Requirement::NoTool(missing) => {
-                return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
-            }
-            Requirement::Nothing | Requirement::Device(_) => {}
+        self.measure_now(subject, test, &plan, have, seeds, uses)
+    }
+
+    fn measure_now(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        plan: &Plan,
+        have: usize,
+        seeds: &[u64],
+        uses: Use,
+    ) -> Result<State, MakeError> {
+        let anew = uses != Use::Records;
+        // Without the device it can still be built, and cases that need the compiler alone can be run.
+        if let Requirement::NoTool(missing) = &self.workshop.requirement {
+            return Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)).into());
         }
-        self.unchanged(test, &plan, &Read::default())?;
+        self.unchanged(test, plan, &Read::default())?;
         self.flip(subject)?;
         if target_of(test).is_some() {
             let event = Event::Building { test: test.name.value.clone(), variant: subject.label.clone() };
@@ -279,49 +325,77 @@ impl<'a> Lab<'a> {
         }
         let (started, began) = (Instant::now(), SystemTime::now());
         let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
-        let ready = match self.workshop.make(&open.site, &subject.sources, test, &plan.steering, anew)? {
-            Made::Ready(ready) => ready,
-            Made::Failed(failure, ground) => {
-                let text = format!("{}: {}", failure.stage, failure.what);
-                (self.events)(Event::BuildFailed { what: text, log: failure.log.clone() });
-                // Tools that were exchanged meanwhile have built neither the one nor the other.
-                self.unchanged(test, &plan, &Read::default())?;
-                let record = self.failed_build(subject, test, &plan, &failure, &ground, began);
-                let key = (test.name.value.clone(), subject.sources.whole().to_owned());
-                if uses == Use::NoBuildsAndKeep {
-                    self.failed_twice.insert(key.clone());
-                    if !record.made_on.is_unknown() {
-                        self.add_build(test, &record);
+        let ready =
+            match self.workshop.make(&open.site, &subject.sources, test, &plan.steering, anew, None)? {
+                Made::Ready(ready) => ready,
+                Made::Failed(failure, ground) => {
+                    let text = format!("{}: {}", failure.stage, failure.what);
+                    (self.events)(Event::BuildFailed { what: text, log: failure.log.clone() });
+                    // Tools that were exchanged meanwhile have built neither the one nor the other.
+                    self.unchanged(test, plan, &Read::default())?;
+                    let record = self.failed_build(subject, test, plan, &failure, &ground, began);
+                    let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+                    if uses == Use::NoBuildsAndKeep {
+                        self.failed_twice.insert(key.clone());
+                        if !record.made_on.is_unknown() {
+                            self.add_build(test, &record);
+                        }
                     }
+                    self.failed.insert(key, record.clone());
+                    return Ok(self.state(subject, test, &OnRecord { build: record, result: None }));
                 }
-                self.failed.insert(key, record.clone());
-                return Ok(self.state(test, &OnRecord { build: record, result: None }));
-            }
-        };
+            };
         if let Some(why) = &ready.anew {
             (self.events)(Event::Warning(format!("{why}: everything was built anew")));
         }
         if target_of(test).is_some() {
             (self.events)(Event::Built { steps: ready.steps, wall: started.elapsed() });
         }
-        let folders = Folders {
-            tree: open.site.tree(),
-            results: open.site.results(&test.name).join(slug(&subject.label)),
-            caches: open.site.caches(&test.name),
-            project: test.project.as_ref().map(|project| self.workshop.root.join(&project.value)),
-        };
+        let folders = self.folders(subject, test)?;
         let outputs = self.identify(&ready, &folders.results)?;
-        let mut build = self.good_build(subject, &plan, &ready, outputs);
-        let mut result = self.result_of(subject, test, &plan, &build, ready.build.as_deref());
+        let mut build = self.good_build(subject, plan, &ready, outputs);
+        let mut result = self.result_of(subject, test, plan, &build, ready.build.as_deref());
         if result.as_ref().is_none_or(|(_, result)| result.runs.len() <= have) {
-            result = self.run(subject, test, &plan, &build, &ready, &folders, result, seeds)?;
+            result = self.run(subject, test, plan, &build, &ready, &folders, result, seeds)?;
+        }
+        if let Some(result) = &mut result {
+            self.sanitize(subject, test, plan, &build, &ready, &folders, result)?;
         }
         // What a run has opened of the build folder is a part of what was built.
         if let (Some((_, result)), BuildOutcome::Built { outputs }) = (&result, &mut build.outcome) {
             outputs.extend(result.inputs.libraries.clone());
         }
         self.add_build(test, &build);
-        Ok(self.state(test, &OnRecord { build, result }))
+        let state = self.state(subject, test, &OnRecord { build, result });
+        if self.no_device().is_some() {
+            let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+            self.without_device.insert(key, state.clone());
+        }
+        Ok(state)
+    }
+
+    /// Whether this machine has what the profile requires.
+    pub(super) fn is_equipped(&self) -> Result<(), Obstacle> {
+        match &self.workshop.requirement {
+            Requirement::NoDevice(missing) => {
+                Err(Obstacle::Device(format!("{}; {}", missing.what, missing.hint)))
+            }
+            Requirement::NoTool(missing) => {
+                Err(Obstacle::Toolchain(format!("{}; {}", missing.what, missing.hint)))
+            }
+            Requirement::Nothing | Requirement::Device(_) => Ok(()),
+        }
+    }
+
+    /// The folders of a test on a variant.
+    pub(super) fn folders(&self, subject: &Subject, test: &Test) -> Result<Folders, Obstacle> {
+        let open = self.sites.get(&subject.sources.commit).ok_or_else(site_is_gone)?;
+        Ok(Folders {
+            tree: open.site.tree(),
+            results: open.site.results(&test.name).join(slug(&subject.label)),
+            caches: open.site.caches(&test.name),
+            project: test.project.as_ref().map(|project| self.workshop.root.join(&project.value)),
+        })
     }
 
     /// Whether our own files are still what they were when we looked at first: what was measured meanwhile is
@@ -415,7 +489,7 @@ pub(super) const PROGRAM: &str = "program";
 /// Before a path of the tree among the files that a run opened.
 pub(super) const TREE: &str = OF_TREE;
 
-fn or_blocked(measured: Result<State, MakeError>) -> Result<State, Interrupted> {
+pub(super) fn or_blocked(measured: Result<State, MakeError>) -> Result<State, Interrupted> {
     match measured {
         Ok(state) => Ok(state),
         Err(MakeError::Obstacle(obstacle)) => Ok(State::Blocked(obstacle)),
@@ -423,7 +497,7 @@ fn or_blocked(measured: Result<State, MakeError>) -> Result<State, Interrupted> 
     }
 }
 
-fn site_is_gone() -> Obstacle {
+pub(super) fn site_is_gone() -> Obstacle {
     Obstacle::Environment("the folder of the commit is gone".to_owned())
 }
 

@@ -11,20 +11,28 @@
 //! | what of the machine a build stood on | `ground` |
 //! | one run of a test, fresh processes after crashes | `trial` |
 //! | what goes in | `inputs` |
+//! | builds with a sanitizer in them | `instrumented` |
+//! | runs that a sanitizer watches | `sanitizing` |
 //! | runs that were left off | `left_off` |
 //! | running it, and what that opens | `running` |
+//! | running some of its cases alone | `alone` |
 //! | options and tools | `steering` |
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
 //! | those of other places | `elsewhere` |
 //! | what records say wherever they were made, to be shown | `on_file` |
+//! | those of other machines, in place of our own | `other_machine` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
+//! | since when an overlay is not needed | `bisection` |
 //! | what verdicts want, until they want no more | `campaign` |
 //! | several overlays at once: drops, rivals | `together` |
 
+pub mod alone;
 #[cfg(feature = "git")]
 pub mod answers;
+#[cfg(feature = "git")]
+pub mod bisection;
 #[cfg(feature = "git")]
 pub mod campaign;
 pub mod elsewhere;
@@ -33,15 +41,18 @@ pub mod event;
 mod faulty;
 pub mod ground;
 pub mod inputs;
+mod instrumented;
 mod left_off;
 pub mod make;
 pub mod measure;
 #[cfg(feature = "git")]
 pub mod on_file;
+mod other_machine;
 mod pristine;
 mod recall;
 pub mod records;
 mod running;
+mod sanitizing;
 pub mod site;
 pub mod sources;
 pub mod steering;

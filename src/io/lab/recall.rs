@@ -14,8 +14,8 @@ use crate::evidence::{
 use crate::id::UpstreamPath;
 use crate::io::cmake::BuildFailure;
 use crate::io::machine;
-use crate::kernel_test::{CellOutcome, Unknown};
-use crate::manifest::{Format, Sanitizer, Test};
+use crate::io::python::{self, PACKAGES};
+use crate::manifest::{Format, Test};
 use crate::verdict::{Ran, State};
 
 use super::event::Event;
@@ -36,20 +36,30 @@ pub(super) struct OnRecord {
 impl Lab<'_> {
     /// What is on record of a test on a variant. Starts no program and touches no tree.
     pub fn known(&mut self, subject: &Subject, test: &Test) -> State {
+        if let Some(state) = self.state_elsewhere(subject, test) {
+            return state;
+        }
         let plan = match self.plan(test) {
             Ok(plan) => plan,
             Err(obstacle) => return State::Blocked(obstacle),
         };
         match self.on_record(subject, test, &plan) {
             Some(record) => {
+                // What a sanitizer has not watched yet is still to be measured.
+                let is_open = record.result.as_ref().is_some_and(|(_, result)| {
+                    !result.runs.is_empty() && !self.unsanitized(subject, test, result).is_empty()
+                });
+                if is_open {
+                    return State::NotRun;
+                }
                 self.note_use(&record);
-                self.state(test, &record)
+                self.state(subject, test, &record)
             }
             None => State::NotRun,
         }
     }
 
-    fn note_use(&mut self, record: &OnRecord) {
+    pub(super) fn note_use(&mut self, record: &OnRecord) {
         let files = &mut self.used.files;
         files.extend(record.build.inputs.project.clone());
         if let BuildOutcome::Built { outputs } = &record.build.outcome {
@@ -167,7 +177,10 @@ impl Lab<'_> {
                         let path = UpstreamPath::parse(path);
                         describe(path.ok().and_then(|path| subject.sources.entry(&path)))
                     }
-                    None => hash(&root.join(file)),
+                    None => match file.strip_prefix(PACKAGES) {
+                        Some(folder) => python::packages(Path::new(folder)),
+                        None => hash(&root.join(file)),
+                    },
                 };
                 now.files.insert(file.clone(), entry);
             }
@@ -199,16 +212,14 @@ impl Lab<'_> {
             files: plan.named.clone(),
             command: test.command.iter().map(|part| part.value.clone()).collect(),
             environment: environment
-                .chain([("all variables".to_owned(), self.workshop.variables().to_owned())])
+                .chain([("all variables".to_owned(), self.workshop.variables_hash().to_owned())])
                 .collect(),
-            format: match test.format {
-                Format::Jsonl => "jsonl",
-                Format::Junit => "junit",
-                Format::Exit => "exit",
-            }
-            .to_owned(),
+            format: format_name(test.format).to_owned(),
             timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
-            sanitizers: test.sanitizers.iter().map(|sanitizer| sanitizer_name(sanitizer.value)).collect(),
+            sanitizers: test
+                .sanitizers_under(self.workshop.profile)
+                .map(|sanitizer| sanitizer.as_str().to_owned())
+                .collect(),
             compiler: plan.steering.toolchain.clone(),
             host: self.machine.class(),
             device: self.machine.device.clone(),
@@ -217,22 +228,22 @@ impl Lab<'_> {
         })
     }
 
-    pub(super) fn state(&self, test: &Test, record: &OnRecord) -> State {
+    pub(super) fn state(&self, subject: &Subject, test: &Test, record: &OnRecord) -> State {
         let toolchain = record.build.inputs.toolchain.clone();
         if let BuildOutcome::Failed { text } = &record.build.outcome {
             return State::BuildFailed { toolchain, text: text.clone() };
         }
         let Some((_, result)) = &record.result else { return State::NotRun };
-        let missing = |sanitizer: Sanitizer| {
-            let text = format!("this version cannot run {} yet", sanitizer_name(sanitizer));
-            (sanitizer_name(sanitizer), vec![CellOutcome::Unknown { why: Unknown::Missing { text } }])
-        };
+        let mut sanitized = result.sanitized.clone();
+        for (tool, untold) in self.untold_of(subject, test).into_iter().flatten() {
+            sanitized.entry((*tool).to_owned()).or_insert_with(|| vec![untold.clone()]);
+        }
         State::Ran(Ran {
             toolchain,
             inputs: Some(what_was_read(&record.build.inputs, Some(&result.inputs))),
             surroundings: Some(what_may_matter(&result.inputs)),
             runs: result.runs.clone(),
-            sanitized: test.sanitizers.iter().map(|sanitizer| missing(sanitizer.value)).collect(),
+            sanitized,
         })
     }
 
@@ -326,6 +337,11 @@ impl Lab<'_> {
 const STEER_RUNS: [&str; 11] =
     ["CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "MLX_", "NVIDIA_", "OMP_", "OPENBLAS_", "TORCH", "TRITON_"];
 
-fn sanitizer_name(sanitizer: Sanitizer) -> String {
-    format!("{sanitizer:?}").to_lowercase()
+/// How a record calls a format.
+pub(super) fn format_name(format: Format) -> &'static str {
+    match format {
+        Format::Jsonl => "jsonl",
+        Format::Junit => "junit",
+        Format::Exit => "exit",
+    }
 }

@@ -238,8 +238,9 @@ pub fn machine(requirement: &Requirement) -> Machine {
         os: std::env::consts::OS.to_owned(),
         arch: std::env::consts::ARCH.to_owned(),
         cpu: toolchain::processor(),
-        device: device.as_ref().map(|device| device.name.clone()),
-        driver: device.map(|device| device.driver),
+        device: device.as_ref().map(ToString::to_string),
+        driver: device.as_ref().map(|device| device.driver.clone()),
+        cuda: device.and_then(|device| device.cuda),
     }
 }
 
@@ -269,6 +270,7 @@ mod tests {
                 driver: None,
                 protocol: 1,
             },
+            built_from: None,
             runs: Vec::new(),
             sanitized: BTreeMap::new(),
             variant: VariantNote {

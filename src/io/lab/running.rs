@@ -13,6 +13,7 @@ use crate::evidence::{BuildRecord, ResultRecord, RunInputs};
 use crate::io::hashes::sha256_of;
 use crate::io::loaded;
 use crate::io::process::Environment;
+use crate::io::python::{self, PACKAGES};
 use crate::io::reads::{Reads, Watch};
 use crate::kernel_test::{CellOutcome, Run, Unknown};
 use crate::manifest::{Format, Test};
@@ -24,6 +25,7 @@ use super::inputs::{describe, opened};
 use super::left_off::UnderWay;
 use super::make::{MakeError, Ready, Workshop};
 use super::measure::{Lab, PROGRAM, Plan, Subject, TREE};
+use super::other_machine::built_from;
 use super::pristine;
 use super::records;
 use super::trial::Trial;
@@ -59,6 +61,7 @@ impl Lab<'_> {
                 ResultRecord {
                     test: test.name.value.clone(),
                     inputs,
+                    built_from: Some(built_from(build)),
                     runs: Vec::new(),
                     sanitized: BTreeMap::new(),
                     variant: subject.note.clone(),
@@ -75,6 +78,8 @@ impl Lab<'_> {
             command: command.join(" "),
             times: seeds.len(),
         });
+        let no_device = self.no_device();
+        self.note_python(ready, &env, &folders.results, &mut record.inputs)?;
         let started = Instant::now();
         let before = record.runs.len();
         for &seed in seeds {
@@ -89,6 +94,7 @@ impl Lab<'_> {
                 timeout: test.timeout,
                 folder: &folders.results,
                 patience: test.timeout.saturating_mul(4),
+                no_device: no_device.as_deref(),
             };
             let key = record.inputs.key();
             let key =
@@ -108,6 +114,10 @@ impl Lab<'_> {
                 Some((folder, watch.and_then(Watch::finish)))
             });
             let reads = in_tree.and_then(|(_, reads)| reads);
+            let run = match self.imports_nothing(reads.as_ref()).filter(|_| !was_left_off) {
+                Some(text) => run.cut_off(&text),
+                None => run,
+            };
             (self.events)(Event::RanOnce { number: number - before, of: seeds.len() });
             self.unchanged(test, plan, &ready.read)?;
             for (path, (entry, was_read)) in opened(reads.as_ref(), &subject.sources) {
@@ -156,6 +166,48 @@ impl Lab<'_> {
         Ok(Some((file.unwrap_or_default(), record)))
     }
 
+    /// What of the machine a test in Python stands on goes into what its runs depend on.
+    fn note_python(
+        &mut self,
+        ready: &Ready,
+        env: &Environment,
+        results: &Path,
+        inputs: &mut RunInputs,
+    ) -> Result<(), MakeError> {
+        let imports = self.workshop.profile.is_some_and(|profile| !profile.python_path.is_empty());
+        let program = ready.command.first().map(PathBuf::from).filter(|program| python::is_python(program));
+        let Some(program) = program.filter(|_| imports) else { return Ok(()) };
+        let (interpreter, folders) = python::surroundings(&program, env, &results.join("python"))?;
+        if let Some(interpreter) = interpreter {
+            let hash = self.workshop.hashes.identity(&interpreter);
+            let hash = hash.unwrap_or_else(|error| error.kind().to_string());
+            inputs.files.insert(interpreter.display().to_string(), hash);
+        }
+        for folder in folders {
+            inputs.files.insert(format!("{PACKAGES}{}", folder.display()), python::packages(&folder));
+        }
+        Ok(())
+    }
+
+    /// Whether a run under a profile that imports from the tree has opened none of its files there: then something
+    /// else was tested, a copy that is installed, say.
+    fn imports_nothing(&self, reads: Option<&Reads>) -> Option<String> {
+        let folders = self.workshop.profile.map(|profile| profile.python_path.as_slice()).unwrap_or_default();
+        let reads = reads.filter(|_| !folders.is_empty())?;
+        let is_in = |file: &&PathBuf| {
+            folders.iter().any(|folder| folder.value == Path::new(".") || file.starts_with(&folder.value))
+        };
+        if reads.files.iter().any(|file| is_in(&file)) {
+            return None;
+        }
+        let folders: Vec<String> =
+            folders.iter().map(|folder| format!("`{}`", folder.value.display())).collect();
+        Some(format!(
+            "it opened no file of {} in the tree: what it tested is not this variant but a copy elsewhere",
+            folders.join(", ")
+        ))
+    }
+
     /// What a run had finished when we were ended, if nothing that it may depend on is another by now.
     fn begun(&self, under_way: &UnderWay, test: &Test, results: &Path) -> Option<Run> {
         if test.format != Format::Jsonl {
@@ -168,7 +220,7 @@ impl Lab<'_> {
     }
 
     /// What a run opened of the build folder, and of our repository.
-    fn note_other_reads(
+    pub(super) fn note_other_reads(
         &mut self,
         inputs: &mut RunInputs,
         in_build: Option<(PathBuf, Option<Reads>)>,
@@ -229,7 +281,9 @@ impl Lab<'_> {
         outputs.insert(PROGRAM.to_owned(), hash(&program));
         let name = |file: &Path| match ready.build.as_ref().and_then(|build| file.strip_prefix(build).ok()) {
             Some(file) => file.display().to_string(),
-            None => file.display().to_string(),
+            None if file.starts_with(self.workshop.root.join(".overlaid")) => file.display().to_string(),
+            // Where a file of ours stands on this machine makes no difference.
+            None => file.strip_prefix(&self.workshop.root).unwrap_or(file).display().to_string(),
         };
         for file in libraries.iter().chain(ready.artifacts.iter().filter(|file| **file != program)) {
             outputs.insert(name(file), hash(file));
@@ -254,7 +308,13 @@ impl Lab<'_> {
         build: Option<&Path>,
         caches: &Path,
     ) -> Result<Environment, MakeError> {
-        const CACHES: [&str; 3] = ["CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"];
+        const CACHES: [&str; 5] = [
+            "CUDA_CACHE_PATH",
+            "CUPY_CACHE_DIR",
+            "NUMBA_CACHE_DIR",
+            "TORCHINDUCTOR_CACHE_DIR",
+            "TRITON_CACHE_DIR",
+        ];
         let mut env = self.workshop.env.clone();
         let io = |error: std::io::Error| Obstacle::Environment(format!("{}: {error}", caches.display()));
         // Nothing that another variant, or the same one before it was edited, has left.
@@ -275,6 +335,9 @@ impl Lab<'_> {
         env.set("HOME", home);
         env.set("OVERLAID_TREE", tree);
         env.set("OVERLAID_BUILD", build.unwrap_or(tree));
+        if let Some(profile) = self.workshop.profile.filter(|profile| !profile.python_path.is_empty()) {
+            python::steer(&mut env, profile.python_path.iter().map(|folder| tree.join(&folder.value)));
+        }
         env.set("OVERLAID_VARIANT", OsStr::new(&subject.label));
         let of_profile = self.workshop.profile.iter().flat_map(|profile| &profile.cache_env);
         for name in CACHES.into_iter().chain(of_profile.map(|name| name.as_str())) {
@@ -288,12 +351,12 @@ impl Lab<'_> {
 }
 
 /// Whether a run says something about the program: it was neither ended from outside nor unable to start.
-fn is_result(run: &Run) -> bool {
-    !run.cells.iter().any(|cell| {
-        matches!(
-            &cell.outcome,
-            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } }
-        )
+pub(super) fn is_result(run: &Run) -> bool {
+    let says_something = run.cells.iter().any(|cell| cell.compile_only);
+    !run.cells.iter().any(|cell| match &cell.outcome {
+        CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Missing { .. } } => true,
+        CellOutcome::Unknown { why: Unknown::NoDevice { .. } } => !says_something,
+        _ => false,
     })
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::id::{CommitId, Name};
+use crate::manifest::Sanitizer;
 
 /// The folder of a commit in the lab, locked for us.
 #[derive(Debug)]
@@ -146,10 +147,21 @@ impl Site {
         self.folder.join("tree")
     }
 
-    /// The build folder of a project of ours (relative to the repository), or of the upstream itself.
+    /// The build folder of a project of ours (relative to the repository), or of the upstream itself. What is built
+    /// with a sanitizer has one of its own.
     #[must_use]
-    pub fn build(&self, profile: Option<&Name>, project: Option<&Path>) -> PathBuf {
-        self.folder.join("build").join(profile.map_or("default", Name::as_str)).join(project_folder(project))
+    pub fn build(
+        &self,
+        profile: Option<&Name>,
+        project: Option<&Path>,
+        sanitizer: Option<Sanitizer>,
+    ) -> PathBuf {
+        let mut name = profile.map_or("default", Name::as_str).to_owned();
+        if let Some(sanitizer) = sanitizer {
+            // No profile has this sign in its name.
+            name.push_str(&format!("@{}", sanitizer.as_str()));
+        }
+        self.folder.join("build").join(name).join(project_folder(project))
     }
 
     /// The folder of all build folders.

@@ -11,6 +11,8 @@ use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::io::hashes::sha256_of;
 use crate::plan::Wanted;
 use crate::tree::{Changes, Content, Entry, Listing, Mode};
+#[cfg(feature = "git")]
+use crate::upstream::{Upstream, UpstreamError};
 
 /// The files of a variant.
 #[derive(Debug, Clone)]
@@ -85,6 +87,46 @@ impl Sources {
     #[must_use]
     pub fn whole(&self) -> &str {
         self.whole.get_or_init(|| tree_digest(self.entries()))
+    }
+
+    /// The same files as changes of another commit, so that they can be made in its folder. `None`: that cannot be
+    /// said, a submodule differs.
+    ///
+    /// # Errors
+    /// If content of the upstream cannot be read.
+    #[cfg(feature = "git")]
+    pub fn seen_from(
+        &self,
+        commit: CommitId,
+        listing: Arc<Listing>,
+        upstream: &dyn Upstream,
+    ) -> Result<Option<Sources>, UpstreamError> {
+        let mut changes = Changes::new();
+        for (path, entry) in self.entries().filter(|(path, entry)| listing.get(*path) != Some(entry)) {
+            let was_submodule = listing.get(path).is_some_and(|was| was.mode == Mode::Submodule);
+            if entry.mode == Mode::Submodule || was_submodule {
+                return Ok(None);
+            }
+            let content = match self.changes.get(path) {
+                Some(content) => content.clone(),
+                None => Some(Content { mode: entry.mode, bytes: upstream.blob(entry.id)? }),
+            };
+            changes.insert(path.clone(), content);
+        }
+        for (path, entry) in listing.iter().filter(|(path, _)| self.entry(path).is_none()) {
+            if entry.mode == Mode::Submodule {
+                return Ok(None);
+            }
+            changes.insert(path.clone(), None);
+        }
+        Ok(Some(Self::new(commit, listing, changes, self.owners.clone())))
+    }
+
+    /// At how many paths two variants differ.
+    #[must_use]
+    pub fn differing(&self, other: &Sources) -> usize {
+        let here = self.entries().filter(|(path, entry)| other.entry(path) != Some(*entry)).count();
+        here + other.entries().filter(|(path, _)| self.entry(path).is_none()).count()
     }
 
     /// The tree to be made on disk.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::evidence::elsewhere::portable;
 use crate::id::UpstreamPath;
 use crate::io::cmake::{ConfiguredFor, Project};
 use crate::io::hashes::sha256_of;
@@ -39,14 +40,9 @@ impl Workshop<'_> {
             Some(_) => self.steering_of_build()?,
             None => Steering::default(),
         };
+        let what = self.what_is_built(test);
         let options = &mut steering.options;
-        if let Some(target) = target {
-            options.insert("target".to_owned(), target.to_owned());
-        }
-        if let Some(project) = &test.project {
-            options.insert("project".to_owned(), project.value.display().to_string());
-            options.insert("project files".to_owned(), self.project_names(&project.value));
-        }
+        options.extend(what);
         // A program that no build makes.
         if let Some(program) = test.command.first().filter(|program| !program.contains('{')) {
             let what = |why: String| Obstacle::Toolchain(format!("test `{}`: {why}", test.name.value));
@@ -57,6 +53,35 @@ impl Workshop<'_> {
             options.insert("program".to_owned(), format!("{} {hash}", file.display()));
         }
         Ok(steering)
+    }
+
+    /// What of a test is built: the target, the project.
+    fn what_is_built(&self, test: &Test) -> BTreeMap<String, String> {
+        let mut options = BTreeMap::new();
+        if let Some(target) = target_of(test) {
+            options.insert("target".to_owned(), target.to_owned());
+        }
+        if let Some(project) = &test.project {
+            options.insert("project".to_owned(), project.value.display().to_string());
+            options.insert("project files".to_owned(), self.project_names(&project.value));
+        }
+        options
+    }
+
+    /// The variables that the profile sets.
+    fn variables(&self) -> BTreeMap<String, String> {
+        let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
+        cmake.map(|(name, value)| (format!("cmake {name}"), value.clone())).collect()
+    }
+
+    /// The options that mean the same on every machine; needs no tools.
+    #[must_use]
+    pub fn portable_options(&self, test: &Test) -> BTreeMap<String, String> {
+        let mut options = self.what_is_built(test);
+        if target_of(test).is_some() {
+            options.extend(self.variables());
+        }
+        portable(&options)
     }
 
     /// Tools and options of any build.
@@ -73,11 +98,10 @@ impl Workshop<'_> {
         let tools = self.tools.as_ref().map_err(missing)?;
         let mut known = toolchain::steering(tools, &self.env, &mut self.hashes)
             .map_err(|error| Obstacle::Toolchain(format!("a tool cannot be read: {error}")))?;
-        known.insert("all variables".to_owned(), self.variables().to_owned());
+        known.insert("all variables".to_owned(), self.variables_hash().to_owned());
         let words: Vec<String> = known.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let mut options = self.variables();
         let cmake = self.profile.iter().flat_map(|profile| &profile.cmake);
-        let mut options: BTreeMap<String, String> =
-            cmake.clone().map(|(name, value)| (format!("cmake {name}"), value.clone())).collect();
         for (name, value) in cmake {
             // Compilers, toolchain files: exchanged in place they are others.
             let is_program =
@@ -113,9 +137,14 @@ impl Workshop<'_> {
         sha256_of(names.join("\n").as_bytes())
     }
 
-    /// Files of ours that a test names in `sources`, with their hashes.
+    /// Files of ours that a test names in `sources` and in its command, with their hashes.
     pub fn named_sources(&mut self, test: &Test) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
+        // A file of ours that the command names.
+        for file in test.command.iter().filter_map(|part| part.strip_prefix("{repository}/")) {
+            let hash = hash(&mut self.hashes, &self.root.join(file));
+            found.insert(file.to_owned(), hash);
+        }
         for glob in &test.sources {
             let Some(matcher) = globset::GlobBuilder::new(glob).literal_separator(true).build().ok() else {
                 continue;
@@ -188,7 +217,7 @@ impl Workshop<'_> {
     pub(super) fn command(&self, site: &Site, build: Option<&Path>, test: &Test) -> Vec<OsString> {
         let tree = site.tree();
         let build = build.unwrap_or(&tree);
-        let places = [("{build}", build), ("{tree}", tree.as_path())];
+        let places = [("{build}", build), ("{tree}", tree.as_path()), ("{repository}", self.root.as_path())];
         test.command.iter().map(|part| replace(part, &places)).collect()
     }
 }

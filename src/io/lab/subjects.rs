@@ -82,7 +82,7 @@ impl<'a> Subjects<'a> {
         Ok(Subject { label, sources, note })
     }
 
-    fn listing(&mut self, commit: CommitId) -> Result<Arc<Listing>, Obstacle> {
+    pub(super) fn listing(&mut self, commit: CommitId) -> Result<Arc<Listing>, Obstacle> {
         if let Some(listing) = self.listings.get(&commit) {
             return Ok(Arc::clone(listing));
         }

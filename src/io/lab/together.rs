@@ -73,7 +73,7 @@ impl<'a> Campaign<'a> {
             let pair = Pair { without: self.state(&without, test), with: self.state(&with, test) };
             place.insert(test.name.value.clone(), pair);
         }
-        let linked: Vec<Linked> = tests.iter().map(|test| link(test)).collect();
+        let linked: Vec<Linked> = tests.iter().map(|test| self.link(test)).collect();
         let together = decide_together(&members, &linked, &place);
         Ok(Some((members.iter().map(|member| member.overlay.clone()).collect(), together)))
     }
@@ -119,10 +119,11 @@ impl<'a> Campaign<'a> {
                 }
                 known.push(tested);
             }
+            let profile = self.profile_table();
             let group = |mut known: Vec<Tested>| Group {
                 name: name.clone(),
                 active: active.clone(),
-                tests: tests.iter().map(|test| link(test)).collect(),
+                tests: tests.iter().map(|test| link(test, profile)).collect(),
                 none: known.pop().unwrap_or_default(),
                 members: members.iter().map(|member| member.variants.overlay.clone()).zip(known).collect(),
             };

@@ -33,6 +33,8 @@ pub struct Trial<'a> {
     pub folder: &'a Path,
     /// Where the time of a whole run ends: no fresh process is started after that.
     pub patience: Duration,
+    /// Why the device is not here that the test needs; `None`: it is, or none is needed.
+    pub no_device: Option<&'a str>,
 }
 
 impl Trial<'_> {
@@ -50,6 +52,14 @@ impl Trial<'_> {
     /// # Errors
     /// As [`Trial::run`].
     pub fn go_on(&self, begun: Option<Run>, seed: u64, number: usize) -> Result<Run, ProcessError> {
+        let run = self.to_its_end(begun, seed, number)?;
+        Ok(match self.no_device {
+            Some(text) => run.ended_without_device(text),
+            None => run,
+        })
+    }
+
+    fn to_its_end(&self, begun: Option<Run>, seed: u64, number: usize) -> Result<Run, ProcessError> {
         let mut processes = 0;
         let mut next = |only: Option<&CaseKey>, skip: &BTreeSet<CaseKey>| {
             processes += 1;
@@ -95,6 +105,31 @@ impl Trial<'_> {
         Ok(run)
     }
 
+    /// Runs these cases, each in a process of its own.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn alone(&self, seed: u64, number: usize, cases: &BTreeSet<CaseKey>) -> Result<Run, ProcessError> {
+        let mut whole: Option<Run> = None;
+        for (index, case) in cases.iter().enumerate() {
+            let name = format!("run-{number}-seed-{seed}-process-{}", index + 1);
+            let part = self.run_process(seed, &name, Some(case), &BTreeSet::new())?;
+            whole = Some(match whole {
+                Some(whole) => whole.then(part),
+                None => part,
+            });
+        }
+        Ok(whole.unwrap_or_else(|| not_started(seed, "no case was named".to_owned())))
+    }
+
+    /// Runs the test once, whatever becomes of it. What it prints goes to files of this name.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn once(&self, seed: u64, name: &str) -> Result<Run, ProcessError> {
+        self.run_process(seed, name, None, &BTreeSet::new())
+    }
+
     fn can_go_on(&self, run: &Run) -> bool {
         let spent: u64 = run.processes.iter().map(|process| process.millis).sum();
         let timeouts = run.processes.iter().filter(|process| process.end == End::TimedOut).count();
@@ -122,6 +157,9 @@ impl Trial<'_> {
             env.set("TMPDIR", &scratch);
             env.set("OVERLAID_SEED", seed.to_string());
             env.set("OVERLAID_RESULTS", file("results"));
+            if self.no_device.is_some() {
+                env.set("OVERLAID_NEEDS", "compile");
+            }
             let _ = std::fs::remove_file(file("results"));
             let lines = |cases: &mut dyn Iterator<Item = &CaseKey>| -> String {
                 cases.map(|case| format!("{case}\n")).collect()
@@ -178,6 +216,10 @@ impl Trial<'_> {
             Format::Junit => junit::parse(seed, &results.unwrap_or(stdout), process),
             Format::Exit => return Ok(exit::from_exit(seed, process)),
         };
+        let run = match self.no_device {
+            Some(text) => run.without_device(text),
+            None => run,
+        };
         if is_cut {
             return Ok(run.cut_off("it printed more than is kept: the rest of its results is lost"));
         }
@@ -231,7 +273,9 @@ fn was_cut_short(part: &Run) -> bool {
     let from_outside = part.cells.iter().any(|cell| {
         matches!(
             &cell.outcome,
-            CellOutcome::Unknown { why: Unknown::Killed { .. } | Unknown::Protocol { .. } }
+            CellOutcome::Unknown {
+                why: Unknown::Killed { .. } | Unknown::Protocol { .. } | Unknown::NoDevice { .. }
+            }
         )
     });
     (ended_in_case(part) || between) && !from_outside

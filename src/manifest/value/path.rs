@@ -23,6 +23,11 @@ pub(super) fn patch(text: &str) -> Result<PathBuf, Wrong> {
     })
 }
 
+pub(super) fn folder(text: &str) -> Result<PathBuf, Wrong> {
+    path_or_top(text)
+        .map_err(|wrong| Wrong { label: wrong.label.replace("the repository", "the upstream"), ..wrong })
+}
+
 pub(super) fn path_or_top(text: &str) -> Result<PathBuf, Wrong> {
     let wrong = |message: &str, label: &str| Err(Wrong::new("bad-path", message, label));
     if text.is_empty() {

@@ -40,6 +40,7 @@ impl Bench {
             timeout: Duration::from_millis(700),
             folder: &self.folder,
             patience: Duration::from_secs(20),
+            no_device: None,
         };
         trial.run(7, 1).unwrap()
     }

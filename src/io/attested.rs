@@ -1,0 +1,51 @@
+//! What people have reported, on disk: a file each, in `<docs>/attested/<upstream>/`.
+//!
+//! Decides names of files. What a report means is `evidence::attested`'s business.
+
+use std::path::{Path, PathBuf};
+
+use super::hashes::{sha256_of, write_atomically};
+use crate::evidence::attested::{Attestation, SCHEMA};
+
+/// The folder of an upstream's reports, relative to the repository.
+#[must_use]
+pub fn folder(docs: &Path, upstream: &str) -> PathBuf {
+    docs.join("attested").join(upstream)
+}
+
+/// All reports in a folder, and the files that are none, with what is wrong with them.
+#[must_use]
+pub fn load(folder: &Path) -> (Vec<Attestation>, Vec<(PathBuf, String)>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|file| file.extension().is_some_and(|e| e == "json"))
+        .collect();
+    files.sort();
+    let (mut reports, mut refused) = (Vec::new(), Vec::new());
+    for file in files {
+        let read = std::fs::read(&file).map_err(|error| error.to_string());
+        let report = read
+            .and_then(|text| serde_json::from_slice::<Attestation>(&text).map_err(|error| error.to_string()));
+        match report {
+            Ok(report) if report.schema == SCHEMA => reports.push(report),
+            Ok(report) => refused.push((file, format!("its schema is `{}`", report.schema))),
+            Err(why) => refused.push((file, why)),
+        }
+    }
+    (reports, refused)
+}
+
+/// Writes a report into a file of its own and gives its name.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(folder: &Path, report: &Attestation) -> std::io::Result<PathBuf> {
+    let mut text = serde_json::to_vec_pretty(report).map_err(std::io::Error::other)?;
+    text.push(b'\n');
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = report.attested.chars().map(plain).take(60).collect();
+    let file = folder.join(format!("{name}.{}.json", &sha256_of(&text)[..8]));
+    write_atomically(&file, &text)?;
+    Ok(file)
+}

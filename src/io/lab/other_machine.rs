@@ -1,0 +1,102 @@
+//! What another machine measured, where this one lacks what the profile requires.
+//!
+//! Decides which record is used. Prefers one place for all, the one that was heard of last, so that two sides come from
+//! the same device. Starts no program.
+
+use std::collections::BTreeMap;
+
+use crate::evidence::elsewhere::{BuiltFrom, Wanted};
+use crate::evidence::result::MAY_MATTER;
+use crate::evidence::{BuildInputs, BuildOutcome, BuildRecord, Machine, MadeOn, ResultRecord};
+use crate::id::UpstreamPath;
+use crate::io::toolchain::Requirement;
+use crate::manifest::Test;
+use crate::verdict::State;
+
+use super::inputs::describe;
+use super::measure::{Lab, Subject, TREE};
+use super::recall::{OnRecord, format_name};
+
+/// Folders of our repository in which tools are.
+const TOOLKITS: [&str; 2] = [".overlaid/", "target/cuda/"];
+
+/// What of a build goes into the record of its runs, for other machines.
+pub(super) fn built_from(build: &BuildRecord) -> BuiltFrom {
+    BuiltFrom::of(&build.inputs, &TOOLKITS)
+}
+
+impl Lab<'_> {
+    /// The machine that measured a test on a variant, if that was another one.
+    #[must_use]
+    pub fn measured_by(&self, subject: &Subject, test: &Test) -> Option<&Machine> {
+        self.elsewhere.get(&(test.name.value.clone(), subject.sources.whole().to_owned()))
+    }
+
+    /// What another machine measured of a test on a variant. `None`: nothing that holds here, or this machine can
+    /// measure itself.
+    pub(super) fn state_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<State> {
+        if matches!(self.workshop.requirement, Requirement::Nothing | Requirement::Device(_)) {
+            return None;
+        }
+        let (name, result) = self.find_elsewhere(subject, test)?;
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        self.elsewhere.insert(key, result.machine.clone());
+        let from = result.built_from.clone()?;
+        let build = BuildRecord {
+            inputs: BuildInputs {
+                tree: from.tree,
+                project: from.project,
+                options: from.options,
+                toolchain: result.place(),
+            },
+            outcome: BuildOutcome::Built { outputs: BTreeMap::new() },
+            made_on: MadeOn::default(),
+            variant: result.variant.clone(),
+            machine: result.machine.clone(),
+            recorded: result.recorded,
+        };
+        let record = OnRecord { build, result: Some((name, result)) };
+        self.note_use(&record);
+        Some(self.state(subject, test, &record))
+    }
+
+    fn find_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<(String, ResultRecord)> {
+        let profile = self.profile();
+        let named = self.workshop.named_sources(test);
+        let options = self.workshop.portable_options(test);
+        let command: Vec<String> = test.command.iter().map(|part| part.value.clone()).collect();
+        let sanitizers: Vec<String> = test
+            .sanitizers_under(self.workshop.profile)
+            .map(|sanitizer| sanitizer.as_str().to_owned())
+            .collect();
+        let sources = &subject.sources;
+        let wanted = Wanted {
+            entry: &|path: &UpstreamPath| sources.entry(path),
+            paths: sources.names(),
+            whole: sources.whole(),
+            named: &named,
+            options: &options,
+            command: &command,
+            format: format_name(test.format),
+            timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
+            sanitizers: &sanitizers,
+        };
+        let (hashes, root) = (&mut self.workshop.hashes, &self.workshop.root);
+        let mut now = |file: &str| match file.strip_prefix(MAY_MATTER).unwrap_or(file).strip_prefix(TREE) {
+            Some(path) => describe(UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path))),
+            None => hashes.identity(&root.join(file)).unwrap_or_else(|error| error.kind().to_string()),
+        };
+        let records = self.results.of(&test.name, profile.as_ref());
+        // Newest first: so the first record of a place is its newest.
+        let mut places: Vec<String> = Vec::new();
+        for (_, record) in records {
+            let place = record.place();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let rank = |record: &ResultRecord| places.iter().position(|place| *place == record.place());
+        let holding = records.iter().filter(|(_, record)| record.speaks_for(&wanted, &mut now));
+        holding.min_by_key(|(_, record)| rank(record)).cloned()
+    }
+}
