@@ -6,7 +6,7 @@ const OLD: &str = "int width = 1;\n";
 const NEW: &str = "int width = 2;\n";
 
 /// A project whose overlay takes upstream back. The commit that it undoes has this subject.
-fn rollback(subject: &str) -> Project {
+fn rollback(subject: &str) -> (Upstream, Project) {
     let mut upstream = Upstream::new();
     let first = upstream.commit("kernel: add", &[("src/kernel.cu", OLD)]);
     let second = upstream.commit(subject, &[("src/kernel.cu", NEW)]);
@@ -15,12 +15,12 @@ fn rollback(subject: &str) -> Project {
     );
     let project = Project::on(&upstream, &second, &overlay);
     project.write("overlays/up/src/kernel.cu", OLD);
-    project
+    (upstream, project)
 }
 
 #[test]
 fn the_page_says_what_is_undone_and_takes_no_markup_from_others() {
-    let project = rollback("<img src=x onerror=alert(1)> \u{202e}wider (#7)");
+    let (_upstream, project) = rollback("<img src=x onerror=alert(1)> \u{202e}wider (#7)");
     project.run(&["report", "--html"]).expect(0);
     let page = project.read(".overlaid/report.html");
     assert!(page.contains("state: rollback") && page.contains("Upstream commits that it undoes (1)"));
@@ -35,7 +35,7 @@ fn the_page_says_what_is_undone_and_takes_no_markup_from_others() {
 
 #[test]
 fn github_is_told_the_line_of_the_overlay_and_gets_a_summary() {
-    let mut project = rollback("kernel: wider");
+    let (_upstream, mut project) = rollback("kernel: wider");
     let file = project.path().join("summary.md");
     project.set("GITHUB_STEP_SUMMARY", file.clone());
     let run = project.run(&["status", "--format", "github"]).expect(0);
@@ -50,7 +50,7 @@ fn github_is_told_the_line_of_the_overlay_and_gets_a_summary() {
 
 #[test]
 fn sarif_has_a_rule_and_a_place_for_each_finding() {
-    let project = rollback("kernel: wider");
+    let (_upstream, project) = rollback("kernel: wider");
     let document = project.run(&["verify", "--format", "sarif"]).expect(1).json();
     assert_eq!(document["version"], "2.1.0");
     let run = &document["runs"][0];
@@ -82,7 +82,11 @@ fn a_word_is_explained_by_each_command_that_says_it() {
 #[test]
 fn every_code_that_the_source_gives_to_a_finding_is_explained() {
     let mut codes = Vec::new();
-    for file in std::fs::read_dir("src/verify").unwrap().map(|entry| entry.unwrap().path()) {
+    for file in std::fs::read_dir("src/verify")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+    {
         let text = std::fs::read_to_string(file).unwrap();
         for call in ["Finding::error(", "Finding::warning("] {
             let calls = text.split(call).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
