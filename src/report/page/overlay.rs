@@ -182,7 +182,12 @@ fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
         out.push_str("</ul>\n");
     }
     for (index, (test, rows)) in variants::by_test(decision).into_iter().enumerate() {
-        variants::table(test, decision.overlay.as_str(), &rows, out);
+        let whose = format!(
+            "{}{}",
+            decision.overlay,
+            proof.profile.as_ref().map(|p| format!(" on {p}")).unwrap_or_default()
+        );
+        variants::table(test, &whose, &rows, out);
         for (part, grid) in proof.grids_of(test, &rows).iter().enumerate() {
             // Where all pass, there is little to see.
             let (before, after) = match grid.is_plain() {

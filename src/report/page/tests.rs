@@ -66,6 +66,7 @@ fn part(name: &str, verdict: Verdict, cells: Vec<CellRow>) -> OverlayPart {
         cpu: "a processor".into(),
         device: None,
         driver: None,
+        cuda: None,
     };
     OverlayPart {
         report: OverlayReport::new(Name::parse(name).unwrap(), vec![path]),
