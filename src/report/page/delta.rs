@@ -15,7 +15,7 @@ pub(super) fn write(overlay: &str, paths: &[PathDelta], budget: usize, out: &mut
     let lines: usize = paths.iter().map(|path| path.lines.len()).sum();
     let open = if lines <= OPEN { " open" } else { "" };
     let _ =
-        write!(out, "<details{open}><summary>Its own change, against its base ({lines} lines)</summary>\n");
+        writeln!(out, "<details{open}><summary>Its own change, against its base ({lines} lines)</summary>");
     let end = out.len() + budget;
     let mut left = 0;
     for path in paths {
@@ -42,9 +42,9 @@ pub(super) fn write(overlay: &str, paths: &[PathDelta], budget: usize, out: &mut
         out.push_str("</pre>\n");
     }
     if left > 0 {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<p>{left} lines more are not shown here: <code>overlaid diff {}</code></p>\n",
+            "<p>{left} lines more are not shown here: <code>overlaid diff {}</code></p>",
             Text(overlay)
         );
     }

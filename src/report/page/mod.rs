@@ -18,7 +18,7 @@ use model::{Hand, OverlayPart, Page, UpstreamPart, commit_address};
 use super::picture::Look;
 
 /// How many bytes the changes of all overlays may take.
-const DELTA_BYTES: usize = 400_000;
+const DELTA_BYTES: usize = 200_000;
 
 /// The page as HTML.
 #[must_use]
@@ -27,20 +27,20 @@ pub fn render(page: &Page) -> String {
     let count: usize = page.upstreams.iter().map(|upstream| upstream.overlays.len()).sum();
     let names: Vec<&str> = page.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
     let title = format!("Overlays on {}", names.join(", "));
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
          <title>{0}</title>\n<style>\n{1}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#todo\">To what there is to do</a>\n<header>\n<h1>{0}</h1>\n",
+         <a class=\"skip\" href=\"#todo\">To what there is to do</a>\n<header>\n<h1>{0}</h1>",
         Text(&title),
         include_str!("style.css")
     );
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<p class=\"dim\">Made on {} by overlaid {}. What stands here is from evidence and git objects at that time.</p>\n</header>\n<main>\n",
+        "<p class=\"dim\">Made on {} by overlaid {}. What stands here is from evidence and git objects at that time.</p>\n</header>\n<main>",
         Text(&page.made),
         Text(&page.version)
     );
@@ -56,7 +56,7 @@ pub fn render(page: &Page) -> String {
         }
         out.push_str("</section>\n");
     }
-    let _ = write!(out, "</main>\n<footer><p>{count} overlays.</p></footer>\n</body>\n</html>\n");
+    let _ = writeln!(out, "</main>\n<footer><p>{count} overlays.</p></footer>\n</body>\n</html>");
     out
 }
 
@@ -102,11 +102,11 @@ fn to_do(page: &Page, out: &mut String) {
     parts.sort_by_key(|part| part.to_do().0);
     for part in parts {
         let (hand, why) = part.to_do();
-        let _ = write!(
+        let _ = writeln!(
             out,
             "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><a href=\"#{}\">{}</a></th>\
              <td role=\"cell\" data-is=\"to do\"><span class=\"{}\"><span class=\"sign\" aria-hidden=\"true\">{}</span> {}</span></td>\
-             <td role=\"cell\" data-is=\"state\">{}</td><td role=\"cell\" data-is=\"verdict\">{}</td><td role=\"cell\">{}</td></tr>\n",
+             <td role=\"cell\" data-is=\"state\">{}</td><td role=\"cell\" data-is=\"verdict\">{}</td><td role=\"cell\">{}</td></tr>",
             Text(anchor(part)),
             Text(part.report.name.as_str()),
             class(hand),
@@ -139,9 +139,9 @@ fn verdict_words(part: &OverlayPart) -> String {
 fn legend(out: &mut String) {
     out.push_str("<details><summary>What the signs mean</summary>\n<ul>\n");
     for look in Look::ALL {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<li><span class=\"sign {}\" aria-hidden=\"true\">{}</span> {}</li>\n",
+            "<li><span class=\"sign {}\" aria-hidden=\"true\">{}</span> {}</li>",
             look.class(),
             look.sign(),
             look.as_str()
@@ -162,9 +162,9 @@ fn heading(upstream: &UpstreamPart, out: &mut String) {
         Some(address) => link(&address, short),
         None => format!("<code>{}</code>", Text(short)),
     };
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<section aria-labelledby=\"u-{0}\">\n<h2 id=\"u-{0}\">{0}</h2>\n<p class=\"dim\">pinned at {1}, from {2}</p>\n",
+        "<section aria-labelledby=\"u-{0}\">\n<h2 id=\"u-{0}\">{0}</h2>\n<p class=\"dim\">pinned at {1}, from {2}</p>",
         Text(&upstream.name),
         pin,
         link(&upstream.url, &upstream.url)

@@ -39,9 +39,9 @@ pub(super) fn write(
         let _ = write!(out, "<span class=\"badge\">{}</span>", Text(&part.activity));
     }
     out.push_str("</header>\n");
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<p class=\"lead {}\"><span class=\"sign {0}\" aria-hidden=\"true\">{}</span> <span><strong>{}</strong>: {}</span></p>\n",
+        "<p class=\"lead {}\"><span class=\"sign {0}\" aria-hidden=\"true\">{}</span> <span><strong>{}</strong>: {}</span></p>",
         class(hand),
         sign(hand),
         hand.as_str(),
@@ -49,9 +49,9 @@ pub(super) fn write(
     );
     if let Some(reason) = &part.reason {
         let words: Vec<&str> = reason.split_whitespace().collect();
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<p><strong>Carried because:</strong> {}</p>\n",
+            "<p><strong>Carried because:</strong> {}</p>",
             Text(shorten(&words.join(" "), SENTENCE))
         );
     }
@@ -64,7 +64,7 @@ pub(super) fn write(
         Ok(paths) if paths.iter().all(|path| path.lines.is_empty()) => {}
         Ok(paths) => delta::write(name, paths, budget, out),
         Err(why) => {
-            let _ = write!(out, "<p>Its own change cannot be shown: {}</p>\n", Text(shorten(why, SENTENCE)));
+            let _ = writeln!(out, "<p>Its own change cannot be shown: {}</p>", Text(shorten(why, SENTENCE)));
         }
     }
     out.push_str("</article>\n");
@@ -80,7 +80,7 @@ fn facts(part: &OverlayPart, upstream: &UpstreamPart, out: &mut String) {
         fact("base", commit_id(base, upstream));
     }
     if !part.tests.is_empty() {
-        fact("tests", Text(part.tests.join(", ")).to_string());
+        fact("tests", Text(shorten(&part.tests.join(", "), SENTENCE)).to_string());
     }
     for (name, address) in &part.links {
         fact(&Text(name).to_string(), link(address, address));
@@ -103,38 +103,38 @@ fn commit_id(id: &str, upstream: &UpstreamPart) -> String {
 fn states(part: &OverlayPart, upstream: &UpstreamPart, out: &mut String) {
     let undone = part.report.undoes();
     if !undone.is_empty() {
-        let _ = write!(out, "<h4>Upstream commits that it undoes ({})</h4>\n<ul>\n", undone.len());
+        let _ = writeln!(out, "<h4>Upstream commits that it undoes ({})</h4>\n<ul>", undone.len());
         for commit in undone.iter().take(COMMITS) {
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<li>{} {}</li>\n",
+                "<li>{} {}</li>",
                 commit_id(&commit.id.to_string(), upstream),
                 Text(shorten(&subject(commit), 200))
             );
         }
         if undone.len() > COMMITS {
-            let _ = write!(out, "<li>and {} more</li>\n", undone.len() - COMMITS);
+            let _ = writeln!(out, "<li>and {} more</li>", undone.len() - COMMITS);
         }
         out.push_str("</ul>\n");
     }
-    let _ = write!(out, "<details><summary>Against history: {}</summary>\n<ul>\n", part.report.state);
+    let _ = writeln!(out, "<details><summary>Against history: {}</summary>\n<ul>", part.report.state);
     if let Some(why) = &part.report.why {
-        let _ = write!(out, "<li>{}</li>\n", Text(shorten(why, SENTENCE)));
+        let _ = writeln!(out, "<li>{}</li>", Text(shorten(why, SENTENCE)));
     }
     for path in part.report.paths.iter().take(COMMITS) {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<li><code>{}</code>: {}: {}</li>\n",
+            "<li><code>{}</code>: {}: {}</li>",
             Text(shorten(&path.path.to_string(), 300)),
             path.state,
             Text(shorten(&path.why, SENTENCE))
         );
         for note in path.notes.iter().take(8) {
-            let _ = write!(out, "<li>note: {}</li>\n", Text(shorten(&note.to_string(), SENTENCE)));
+            let _ = writeln!(out, "<li>note: {}</li>", Text(shorten(&note.to_string(), SENTENCE)));
         }
     }
     for note in part.report.notes.iter().take(8) {
-        let _ = write!(out, "<li>note: {}</li>\n", Text(shorten(&note.to_string(), SENTENCE)));
+        let _ = writeln!(out, "<li>note: {}</li>", Text(shorten(&note.to_string(), SENTENCE)));
     }
     out.push_str("</ul>\n</details>\n");
 }
@@ -146,14 +146,14 @@ fn subject(commit: &Commit) -> String {
 fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
     let on = proof.profile.as_ref().map(|profile| format!(" on {}", Text(profile))).unwrap_or_default();
     let decision = &proof.decision;
-    let _ = write!(out, "<h4>Proof{on}: {}</h4>\n", decision.verdict);
+    let _ = writeln!(out, "<h4>Proof{on}: {}</h4>", decision.verdict);
     let sentence = Text(shorten(&decision.first_line, SENTENCE)).to_string();
-    let _ = write!(out, "<p>{sentence}</p>\n");
+    let _ = writeln!(out, "<p>{sentence}</p>");
     if let Some(date) = &proof.on_file {
-        let _ = write!(
+        let _ = writeln!(
             out,
             "<p class=\"dim\">From records of {date}, made on {}. Whether they hold on the machine that made this page was not \
-             checked: <code>overlaid prove {}</code></p>\n",
+             checked: <code>overlaid prove {}</code></p>",
             Text(proof.machine.device.clone().unwrap_or_else(|| proof.machine.class())),
             Text(decision.overlay.as_str())
         );
@@ -167,9 +167,9 @@ fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
                 Text(&noted.when)
             )
         });
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<p>{}To prove it here: <code>overlaid prove {}</code></p>\n",
+            "<p>{}To prove it here: <code>overlaid prove {}</code></p>",
             noted.unwrap_or_default(),
             Text(decision.overlay.as_str())
         );
@@ -195,9 +195,9 @@ fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
                 false => ("", ""),
             };
             out.push_str(before);
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Picture of {} {}, {}{on}\">{}</div></figure>\n",
+                "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Picture of {} {}, {}{on}\">{}</div></figure>",
                 Text(test),
                 part + 1,
                 Text(decision.overlay.as_str()),
