@@ -35,6 +35,7 @@ mod lock;
 mod manifest;
 mod merge;
 mod notes;
+mod page;
 mod planted;
 mod prove;
 mod prove_inputs;

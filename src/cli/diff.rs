@@ -46,8 +46,9 @@ pub struct Args {
     stat: bool,
 }
 
+/// What a change is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Against {
+pub(super) enum Against {
     Base,
     Pin,
 }
@@ -118,9 +119,10 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 }
 
 /// An overlay's name with its changes, or why they cannot be told.
-type Difference = (String, Result<Vec<PathChange>, Failure>);
+pub(super) type Difference = (String, Result<Vec<PathChange>, Failure>);
 
-fn changes_against(
+/// What overlays change of their bases, or of the pin.
+pub(super) fn changes_against(
     workspace: &Workspace,
     is_wanted: &dyn Fn(&str) -> bool,
     against: Against,

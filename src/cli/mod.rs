@@ -15,11 +15,14 @@ mod diff;
 mod drop;
 mod edit;
 mod error;
+mod explain;
 mod export;
 mod import;
 mod init;
 mod lock;
 mod locked;
+mod man;
+mod page;
 mod prove;
 mod refresh;
 mod refusal;
@@ -116,6 +119,8 @@ enum Command {
     Export(export::Args),
     Report(report::Args),
     Drop(drop::Args),
+    Man(man::Args),
+    Completions(man::CompletionsArgs),
     Init(init::Args),
     Import(import::Args),
 }
@@ -160,6 +165,8 @@ fn run() -> ExitCode {
         Command::Export(args) => export::run(&context, args, &mut ui),
         Command::Report(args) => report::run(&context, args, &mut ui),
         Command::Drop(args) => drop::run(&context, args, &mut ui),
+        Command::Man(args) => man::run(args, &mut ui),
+        Command::Completions(args) => man::completions(args, &mut ui),
         Command::Init(args) => init::run(&context, args, &mut ui),
         Command::Import(args) => import::run(&context, args, &mut ui),
     };

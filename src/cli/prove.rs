@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::escape::for_terminal;
 use crate::evidence::attested::{self, Attestation};
 use crate::evidence::elsewhere;
@@ -25,13 +26,14 @@ use crate::io::workspace::Workspace;
 use crate::manifest::{Profile, Witness, edit};
 use crate::overlay::Loaded;
 use crate::provenance::{OverlayReport, State};
+use crate::report::ci::{Format, Notice};
 use crate::variant::{Request, VariantError};
 use crate::verdict::coverage::gaps;
 use crate::verdict::group::Together;
 use crate::verdict::{Decision, Exit, Reason, Verdict};
 
 use super::bench::{profile_name, projects_are_there, with_lab};
-use super::{Answer, Context, Failure, FailureKind, Ui, status, without_problems};
+use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_problems};
 
 /// Find out with proof which overlays are needed and which can go
 ///
@@ -69,6 +71,12 @@ pub struct Args {
     /// List every case
     #[arg(long, short)]
     verbose: bool,
+    /// In which form the result is printed
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "json")]
+    format: Format,
+    /// Say what a verdict or a reason means, with an example and what to do
+    #[arg(long, value_name = "WORD")]
+    explain: Option<String>,
     /// Note what somebody reports of a run without the overlay that cannot be made here (a model, say); runs nothing
     #[arg(long, value_name = "NAME", requires_all = ["by", "result"], conflicts_with_all = ["dry_run", "verbose"])]
     attest: Option<String>,
@@ -115,6 +123,9 @@ struct Planned {
 /// # Errors
 /// If the manifest or the upstream cannot be read, or we are told to stop.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if let Some(word) = &args.explain {
+        return explain::run(word, ui);
+    }
     if let Some(what) = &args.attest {
         return attest::run(context, args, what, ui);
     }
@@ -123,13 +134,17 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         Answered { witnesses_noted: true, .. } => once(context, args, ui)?,
         answered => answered,
     };
-    ui.line(answered.text);
+    match args.format {
+        Format::Text => ui.line(answered.text),
+        format => explain::print_for_ci(format, "prove", &answered.notices, ui)?,
+    }
     Ok(answered.answer)
 }
 
 /// An answer that is not said yet.
 struct Answered {
     text: String,
+    notices: Vec<Notice>,
     answer: Answer,
     witnesses_noted: bool,
 }
@@ -147,7 +162,8 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
     let shown = format!("{test_command} {} {reported:?}", ui.is_json());
     let (question, earlier) = ask(&workspace, profile, &features, args, &shown);
     if let Some((text, exit)) = earlier {
-        return Ok(Answered { text, answer: Answer::from_exit_code(exit), witnesses_noted: false });
+        let answer = Answer::from_exit_code(exit);
+        return Ok(Answered { text, notices: Vec::new(), answer, witnesses_noted: false });
     }
     let store = context.store(&workspace, ui)?;
     match super::wanted::wanted(&workspace, &features, &store) {
@@ -261,15 +277,16 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
     } else {
         show::render(&outcome, args.verbose)
     };
+    let notices = outcome.decisions.iter().filter_map(|decision| notice(&workspace, decision)).collect();
     if args.dry_run && !outcome.left.is_empty() {
         // The question was what would be run, and that is answered.
-        return Ok(Answered { text, answer: Answer::Yes, witnesses_noted });
+        return Ok(Answered { text, notices, answer: Answer::Yes, witnesses_noted });
     }
     let answer = answer(&outcome);
     if let (Some(question), Some(used), false) = (question, used, witnesses_noted) {
         question.keep(used, text.clone(), answer.exit_code());
     }
-    Ok(Answered { text, answer, witnesses_noted })
+    Ok(Answered { text, notices, answer, witnesses_noted })
 }
 
 /// The question as a whole, and the answer of an earlier time with its exit code, if it still holds.
@@ -290,13 +307,33 @@ fn ask(
     // `status` shows what was noted with the answer: without the note it is given anew.
     let upstream = workspace.manifest.upstream.name.as_str();
     let note = workspace.root.join(verdicts::file(&workspace.manifest.docs_folder(), upstream));
+    // What CI is told is made from decisions, and an answer that was kept is text.
     let earlier = question
         .as_ref()
-        .filter(|_| note.is_file())
+        .filter(|_| note.is_file() && args.format == Format::Text)
         .and_then(|question| question.answer(&mut workshop.hashes));
     // What was hashed now is known the next time; if that cannot be written, it is hashed again.
     let _ = workshop.hashes.save();
     (question, earlier)
+}
+
+/// What CI is told of an overlay. Of one that is needed: nothing.
+fn notice(workspace: &Workspace, decision: &Decision) -> Option<Notice> {
+    let severity = match decision.verdict {
+        Verdict::Needed => return None,
+        Verdict::Harmful => Severity::Error,
+        _ => Severity::Warning,
+    };
+    let overlay = workspace.manifest.overlay(decision.overlay.as_str())?;
+    let place = workspace.manifest.place(overlay.span.clone(), "");
+    let mut diagnostic =
+        Diagnostic::new(severity, decision.verdict.as_str(), decision.first_line.clone()).at(place);
+    if let Some(to_do) =
+        crate::report::explain::lookup(decision.verdict.as_str()).and_then(|found| found.to_do)
+    {
+        diagnostic = diagnostic.hint(to_do);
+    }
+    Some(Notice { overlay: Some(decision.overlay.to_string()), record: diagnostic.to_record() })
 }
 
 /// The names of all evidence, if there are rivals: what was measured elsewhere is shown beside what was measured here.

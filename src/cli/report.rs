@@ -22,7 +22,7 @@ use crate::report::templates::Template;
 use crate::verdict::Verdict;
 
 use super::build::commit_of;
-use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
+use super::{Answer, Context, Failure, FailureKind, Ui, page, without_problems};
 use gather::Gathered;
 
 /// Write what can be said of an overlay, and check what was written
@@ -38,12 +38,15 @@ use gather::Gathered;
 /// `report --check` looks at all reports: quotes, figures, evidence, links and labels. `report --quote PATH:LINES`
 /// prints a quote to paste into a section of yours; it is checked, too.
 ///
+/// `report --html` writes one page of all overlays, that needs no network and no script: what there is to do with each and why,
+/// its cells, the upstream work that it undoes, its own change. It says what evidence says and runs nothing.
+///
 /// Exit codes: 0 written, or all is right. 1 --check found something. 3 the verdict needs a person: no draft. 4 the pin was
 /// not tested, or something could not be found out.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The overlay
-    #[arg(value_name = "OVERLAY", required_unless_present_any = ["check", "quote", "template"])]
+    #[arg(value_name = "OVERLAY", required_unless_present_any = ["check", "quote", "template", "html"])]
     overlay: Option<String>,
     /// Check all reports, or that of OVERLAY; write nothing
     #[arg(long)]
@@ -61,6 +64,12 @@ pub struct Args {
     /// Print lines of the upstream as a quote, for a section of yours
     #[arg(long, value_name = "PATH:LINES", conflicts_with = "check")]
     quote: Option<String>,
+    /// Write the page of all overlays to FILE (default: .overlaid/report.html; `-`: standard output)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["overlay", "check", "quote", "template", "at", "evidence_only"])]
+    html: Option<Option<PathBuf>>,
+    /// With --html: write the pictures of the cells, an SVG file for each overlay, into DIR
+    #[arg(long, value_name = "DIR", requires = "html")]
+    pictures: Option<PathBuf>,
 }
 
 fn parse_template(text: &str) -> Result<Template, String> {
@@ -76,6 +85,9 @@ fn parse_template(text: &str) -> Result<Template, String> {
 /// # Errors
 /// If the manifest, the upstream or a template cannot be read, or the report cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if let Some(file) = &args.html {
+        return page::run(context, file.clone(), args.pictures.as_deref(), ui);
+    }
     if args.check {
         return check::run(context, args.overlay.as_deref(), ui);
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::accept::{Acceptance, acceptance};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::escape::for_terminal;
 use crate::id::{CommitId, Name};
 use crate::io::lab::records::now;
@@ -19,12 +20,13 @@ use crate::lex::Delta;
 use crate::manifest::Profile;
 use crate::overlay::{At, Loaded, fingerprint, resolve};
 use crate::provenance::{Look, Note, OverlayReport, PathReport, State, inspect_with, pull_request_number};
+use crate::report::ci::{Format, Notice};
 use crate::upstream::Commit;
 
 use document::{document, to_json};
 
 use super::table::{self, TableCell};
-use super::{Answer, Context, Failure, Tone, Ui, without_problems};
+use super::{Answer, Context, Failure, Tone, Ui, explain as explained, without_problems};
 
 /// Show what each overlay is, measured against the upstream's history
 ///
@@ -60,6 +62,12 @@ pub struct Args {
     /// Read everything anew, and keep nothing for the next time
     #[arg(long)]
     no_cache: bool,
+    /// In which form the result is printed
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "json")]
+    format: Format,
+    /// Say what a state means, with an example and what to do
+    #[arg(long, value_name = "STATE")]
+    explain: Option<String>,
 }
 
 /// Runs the command.
@@ -67,10 +75,14 @@ pub struct Args {
 /// # Errors
 /// If a manifest or an upstream cannot be read.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if let Some(word) = &args.explain {
+        return explained::run(word, ui);
+    }
     if args.fingerprint {
         return print_fingerprint(context, ui);
     }
     let mut documents = Vec::new();
+    let mut notices = Vec::new();
     let mut known = BTreeSet::new();
     let mut failure = None;
     let workspaces = context.workspaces()?;
@@ -104,7 +116,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         };
         let look = Look { deep: args.deep, neighbours: true };
         let reports = inspect_kept(&workspace, &loaded, &store, look, args.no_cache);
-        if ui.is_json() {
+        if args.format != Format::Text {
+            notices.extend(loaded.iter().zip(&reports).filter_map(|(l, r)| notice(&workspace, l, r)));
+        } else if ui.is_json() {
             documents.push(to_json(&workspace, &loaded, &reports));
         } else {
             let on = On { profile, features, is_chosen: profile.is_some() || !context.features.is_empty() };
@@ -117,7 +131,29 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if ui.is_json() {
         ui.document(&document(documents));
     }
+    explained::print_for_ci(args.format, "status", &notices, ui)?;
     Ok(if failure.is_some() { Answer::Unknown } else { Answer::Yes })
+}
+
+/// What CI is told of an overlay. Of one that needs nothing: nothing.
+fn notice(workspace: &Workspace, loaded: &Loaded, report: &OverlayReport) -> Option<Notice> {
+    let pin = workspace.manifest.upstream.pin.value;
+    let is_meant = matches!(acceptance(&loaded.overlay, report, pin), Acceptance::Holds(_));
+    let severity = match (tone(report.state), is_meant) {
+        (Tone::Good, _) => return None,
+        (_, true) => Severity::Note,
+        (Tone::Bad, _) => Severity::Error,
+        _ => Severity::Warning,
+    };
+    let why = report.paths.iter().find(|path| path.state == report.state);
+    let why = why.map(|path| format!("{}: {}", path.path, path.why)).or_else(|| report.why.clone());
+    let message = format!("{} is {}: {}", report.name, report.state, why.unwrap_or_default());
+    let place = workspace.manifest.place(loaded.overlay.span.clone(), "");
+    let mut diagnostic = Diagnostic::new(severity, report.state.as_str(), message).at(place);
+    if let Some(to_do) = crate::report::explain::lookup(report.state.as_str()).and_then(|found| found.to_do) {
+        diagnostic = diagnostic.hint(to_do);
+    }
+    Some(Notice { overlay: Some(report.name.to_string()), record: diagnostic.to_record() })
 }
 
 /// Looks at overlays of a workspace.
@@ -127,7 +163,7 @@ pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> 
 }
 
 /// As [`inspect_as_far`], but what was found out before is not looked for again.
-fn inspect_kept(
+pub(super) fn inspect_kept(
     workspace: &Workspace,
     loaded: &[&Loaded],
     store: &Store,
@@ -348,7 +384,7 @@ fn tone(state: State) -> Tone {
 }
 
 /// What the overlay changes of its base: the worst delta of its paths, and how many lines.
-fn describe_change(report: &OverlayReport) -> String {
+pub(super) fn describe_change(report: &OverlayReport) -> String {
     let delta = report.paths.iter().map(|path| path.delta).collect::<Option<Vec<_>>>();
     let word = match delta.and_then(|deltas| deltas.into_iter().max()) {
         Some(Delta::Identical) => return "nothing".to_owned(),
@@ -393,7 +429,7 @@ pub(super) fn describe_age(seconds: i64) -> String {
     }
 }
 
-fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chosen: bool) -> String {
+pub(super) fn describe_activity(loaded: &Loaded, features: &BTreeSet<Name>, chosen: bool) -> String {
     if !loaded.overlay.active {
         return "stands back".to_owned();
     }

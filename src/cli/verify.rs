@@ -19,6 +19,7 @@ use crate::manifest::{Kind, pattern};
 use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
 use crate::plan::Wanted;
 use crate::provenance::OverlayReport;
+use crate::report::ci::{Format, Notice};
 use crate::tree::{Content, Listing, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
@@ -30,7 +31,7 @@ use crate::verify::{
 use super::diff::{changes_since, compare};
 use super::status::{branch_is_missing, inspect_all};
 use super::wanted::wanted;
-use super::{Answer, Context, Failure, FailureKind, Tone, Ui};
+use super::{Answer, Context, Failure, FailureKind, Tone, Ui, explain};
 
 /// Check that what is carried is what the manifest says
 ///
@@ -65,6 +66,12 @@ pub struct Args {
     /// How far the change since REV may go: identical, whitespace, comments, code
     #[arg(long, value_name = "DELTA", requires = "since", value_parser = parse_delta)]
     expect: Option<Delta>,
+    /// In which form the result is printed
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "json")]
+    format: Format,
+    /// Say what a code means, with an example and what to do
+    #[arg(long, value_name = "CODE")]
+    explain: Option<String>,
 }
 
 fn parse_delta(word: &str) -> Result<Delta, String> {
@@ -76,6 +83,9 @@ fn parse_delta(word: &str) -> Result<Delta, String> {
 /// # Errors
 /// If a manifest, a file or an upstream cannot be read.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    if let Some(word) = &args.explain {
+        return explain::run(word, ui);
+    }
     let is_of_one = args.tree.is_some() || args.build.is_some();
     let workspaces = if is_of_one { vec![context.workspace()?] } else { context.workspaces()? };
     context.warn_of_unknown_features(&workspaces, ui);
@@ -90,7 +100,10 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     findings.sort_by_key(|finding| finding.diagnostic.severity);
     let count = |severity| findings.iter().filter(|f| f.diagnostic.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    if ui.is_json() {
+    if args.format != Format::Text {
+        let notices: Vec<Notice> = findings.iter().map(notice).collect();
+        explain::print_for_ci(args.format, "verify", &notices, ui)?;
+    } else if ui.is_json() {
         let findings: Vec<_> = findings.iter().map(to_json).collect();
         ui.document(&json!({ "schema": "overlaid.verify.v1", "findings": findings }));
     } else {
@@ -107,6 +120,11 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         )));
     }
     Ok(if errors > 0 || (args.strict && warnings > 0) { Answer::No } else { Answer::Yes })
+}
+
+fn notice(finding: &Finding) -> Notice {
+    let overlay = finding.overlay.as_ref().map(ToString::to_string);
+    Notice { overlay, record: finding.diagnostic.to_record() }
 }
 
 fn plural(count: usize, word: &str) -> String {

@@ -57,6 +57,8 @@ pub mod scaffold;
 pub mod scratch;
 #[cfg(feature = "cli")]
 pub mod staged_files;
+#[cfg(feature = "cli")]
+pub mod step_summary;
 #[cfg(feature = "git")]
 pub mod store;
 #[cfg(feature = "proof")]

@@ -74,6 +74,14 @@ pub fn describe(all: &[(&CaseKey, bool)]) -> Vec<String> {
     lines
 }
 
+/// The axis of the cases of a test, if they have one.
+#[must_use]
+pub fn axis<'a>(cases: impl Iterator<Item = &'a CaseKey>) -> Option<String> {
+    let objects: Vec<BTreeMap<String, Value>> =
+        cases.filter_map(CaseKey::object).map(|object| object.into_iter().collect()).collect();
+    find_axis(objects.iter())
+}
+
 /// The key with most different numbers, if it has more than two.
 fn find_axis<'a>(objects: impl Iterator<Item = &'a BTreeMap<String, Value>>) -> Option<String> {
     let mut values: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();

@@ -20,6 +20,7 @@
 //! | records on disk | `records` |
 //! | which of them still hold | `recall` |
 //! | those of other places | `elsewhere` |
+//! | what records say wherever they were made, to be shown | `on_file` |
 //! | those of other machines, in place of our own | `other_machine` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
@@ -47,6 +48,8 @@ mod instrumented;
 mod left_off;
 pub mod make;
 pub mod measure;
+#[cfg(feature = "git")]
+pub mod on_file;
 mod other_machine;
 mod pristine;
 mod recall;

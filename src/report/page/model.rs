@@ -1,0 +1,271 @@
+//! What the page shows: values that were found out elsewhere.
+
+use crate::evidence::Machine;
+use crate::lex::Delta;
+use crate::overlay::diff::{Marked, What};
+use crate::provenance::{OverlayReport, State};
+use crate::report::picture::{self, Bound, Grid};
+use crate::verdict::{CellRow, Decision, Verdict};
+
+use super::variants::by_test;
+
+/// A page.
+#[derive(Debug)]
+pub struct Page {
+    /// The version of this program.
+    pub version: String,
+    /// When it was made, as text, in UTC.
+    pub made: String,
+    /// The upstreams.
+    pub upstreams: Vec<UpstreamPart>,
+}
+
+/// An upstream and what is carried on it.
+#[derive(Debug)]
+pub struct UpstreamPart {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+    /// The pin, in full.
+    pub pin: String,
+    /// The overlays.
+    pub overlays: Vec<OverlayPart>,
+}
+
+/// An overlay.
+#[derive(Debug)]
+pub struct OverlayPart {
+    /// What it is, measured against history.
+    pub report: OverlayReport,
+    /// Why it is carried.
+    pub reason: Option<String>,
+    /// The commit that it was derived from.
+    pub base: Option<String>,
+    /// Why it is taken out, if it is: `stands back`, `when cuda`.
+    pub activity: String,
+    /// What it changes of its base: `code +3 -1`.
+    pub change: String,
+    /// Names and addresses.
+    pub links: Vec<(String, String)>,
+    /// The linked tests.
+    pub tests: Vec<String>,
+    /// Whether its state is meant, and why.
+    pub accepted: Option<String>,
+    /// Its own change, path by path; `Err`: it cannot be told, and why.
+    pub delta: Result<Vec<PathDelta>, String>,
+    /// What evidence says, profile by profile.
+    pub proofs: Vec<ProofPart>,
+}
+
+/// The change of a path.
+#[derive(Debug)]
+pub struct PathDelta {
+    /// The path.
+    pub path: String,
+    /// `code`, `comments`, ..., `unknown`.
+    pub word: String,
+    /// The lines of the diff.
+    pub lines: Vec<(LineKind, Vec<u8>)>,
+}
+
+/// What a line of a diff is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineKind {
+    /// `@@ ...`
+    Hunk,
+    /// On both sides.
+    Context,
+    /// A line with code that was added.
+    Added,
+    /// A line with code that was removed.
+    Removed,
+    /// Added, and only comments or white space.
+    AddedComment,
+    /// Removed, and only comments or white space.
+    RemovedComment,
+}
+
+/// What evidence says under a profile.
+#[derive(Debug)]
+pub struct ProofPart {
+    /// The profile.
+    pub profile: Option<String>,
+    /// What was decided from evidence that holds here.
+    pub decision: Decision,
+    /// The date of the records, if they are of another time or machine and nobody checked whether they hold here.
+    pub on_file: Option<String>,
+    /// The last verdict that was noted, whether or not its evidence holds here, and when: `needed`, `2 d ago`.
+    pub noted: Option<Noted>,
+    /// Where the fault was seen, if that is not the pin.
+    pub witness: Option<String>,
+    /// The machine that evidence is looked for.
+    pub machine: Machine,
+    /// What built the tests.
+    pub toolchains: Vec<String>,
+    /// The bound of each test.
+    pub bounds: Vec<(String, Bound)>,
+}
+
+/// A verdict of an earlier time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noted {
+    /// The word.
+    pub verdict: String,
+    /// When, as text: `2026-11-30, 2 d ago`.
+    pub when: String,
+    /// Whether it was about the same pin and the same content.
+    pub holds: bool,
+}
+
+impl ProofPart {
+    /// The grids of all tests, for pictures.
+    #[must_use]
+    pub fn grids(&self) -> Vec<Grid> {
+        by_test(&self.decision).into_iter().flat_map(|(test, rows)| self.grids_of(test, &rows)).collect()
+    }
+
+    /// The grids of a test that are more than one case.
+    #[must_use]
+    pub fn grids_of(&self, test: &str, rows: &[&CellRow]) -> Vec<Grid> {
+        let bound = self.bounds.iter().find(|(name, _)| name == test);
+        let bound = bound.map_or_else(Bound::default, |(_, bound)| bound.clone());
+        let mut grids = picture::grids(test, rows, &bound);
+        grids.retain(|grid| grid.columns.len() > 1);
+        grids
+    }
+}
+
+impl PathDelta {
+    /// From a marked diff. The lines above the first hunk are left out, since the path says it.
+    #[must_use]
+    pub fn new(path: String, word: String, marked: &Marked) -> Self {
+        use crate::overlay::diff::Mark;
+        let kind = |mark: &Mark| match mark {
+            Mark::Head => None,
+            Mark::Hunk { .. } => Some(LineKind::Hunk),
+            Mark::Context => Some(LineKind::Context),
+            Mark::Added(What::Code) => Some(LineKind::Added),
+            Mark::Added(What::Comments) => Some(LineKind::AddedComment),
+            Mark::Removed(What::Code) => Some(LineKind::Removed),
+            Mark::Removed(What::Comments) => Some(LineKind::RemovedComment),
+        };
+        let lines = marked.lines.iter();
+        let lines = lines.filter_map(|(mark, line)| Some((kind(mark)?, line.trim_ascii_end().to_vec())));
+        Self { path, word, lines: lines.collect() }
+    }
+}
+
+/// What a reader has to do about an overlay: first what cannot wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hand {
+    /// Something is wrong now.
+    Now,
+    /// It should go.
+    Drop,
+    /// A person must decide or mend.
+    Decide,
+    /// Something is missing.
+    FindOut,
+    /// Nothing.
+    Keep,
+}
+
+impl Hand {
+    /// The words for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Hand::Now => "act now",
+            Hand::Drop => "drop",
+            Hand::Decide => "decide",
+            Hand::FindOut => "find out",
+            Hand::Keep => "keep",
+        }
+    }
+}
+
+impl OverlayPart {
+    /// The verdicts with their profiles: decided ones, else noted ones that still hold.
+    #[must_use]
+    pub fn verdicts(&self) -> Vec<(&ProofPart, &str)> {
+        let word = |proof: &ProofPart| -> &'static str {
+            match (proof.decision.verdict, &proof.noted) {
+                (Verdict::Inconclusive, Some(noted)) if noted.holds => verdict_word(&noted.verdict),
+                (verdict, _) => verdict.as_str(),
+            }
+        };
+        self.proofs.iter().map(|proof| (proof, word(proof))).collect()
+    }
+
+    /// What there is to do, and why, in one sentence.
+    #[must_use]
+    pub fn to_do(&self) -> (Hand, String) {
+        let is_meant = self.accepted.is_some();
+        let of_verdict = self.verdicts().into_iter().map(|(proof, word)| {
+            let hand = match word {
+                "harmful" => Hand::Now,
+                "droppable" | "redundant" => Hand::Drop,
+                "mixed" | "ineffective" | "unproven" => Hand::Decide,
+                "needed" => Hand::Keep,
+                _ => Hand::FindOut,
+            };
+            let noted = proof.noted.as_ref().filter(|_| word != proof.decision.verdict.as_str());
+            let why = match noted {
+                Some(noted) => format!(
+                    "{word}: so the last proof said ({}); what it measured is not at hand here",
+                    noted.when
+                ),
+                None => proof.decision.first_line.clone(),
+            };
+            (hand, why)
+        });
+        let verdict = of_verdict.min_by_key(|(hand, _)| *hand);
+        let why = self.report.paths.iter().find(|path| path.state == self.report.state);
+        let why = why.map(|path| path.why.clone()).or_else(|| self.report.why.clone()).unwrap_or_default();
+        let of_state = match self.report.state {
+            State::StaleConflict | State::Gone | State::Renamed | State::Collides if !is_meant => {
+                Some(Hand::Decide)
+            }
+            State::Rollback if !is_meant => Some(Hand::Decide),
+            State::Redundant | State::Absorbed => Some(Hand::Drop),
+            State::Unknown => Some(Hand::FindOut),
+            _ => None,
+        };
+        let state = of_state.map(|hand| (hand, format!("{}: {why}", self.report.state)));
+        match (verdict, state) {
+            (Some((Hand::FindOut, _)) | None, Some(state)) => state,
+            (Some(verdict), Some(state)) if state.0 < verdict.0 => state,
+            (Some(verdict), _) => verdict,
+            (None, None) => (Hand::Keep, format!("{}: {why}", self.report.state)),
+        }
+    }
+
+    /// The worst change of its paths.
+    #[must_use]
+    pub fn delta_word(&self) -> Option<Delta> {
+        self.report.paths.iter().map(|path| path.delta).collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+}
+
+/// One of our words, or `inconclusive`.
+fn verdict_word(text: &str) -> &'static str {
+    let all = [
+        Verdict::Needed,
+        Verdict::Harmful,
+        Verdict::Mixed,
+        Verdict::Ineffective,
+        Verdict::Droppable,
+        Verdict::Unproven,
+        Verdict::Redundant,
+    ];
+    all.into_iter().map(Verdict::as_str).find(|word| *word == text).unwrap_or("inconclusive")
+}
+
+/// A commit's address, where the upstream's is one whose scheme is known.
+#[must_use]
+pub fn commit_address(url: &str, commit: &str) -> Option<String> {
+    let url = url.strip_suffix(".git").unwrap_or(url).trim_end_matches('/');
+    let is_known = url.starts_with("https://github.com/") || url.starts_with("https://gitlab.com/");
+    is_known.then(|| format!("{url}/commit/{commit}"))
+}

@@ -1,0 +1,208 @@
+//! The page of many overlays, and of hostile ones.
+
+use super::model::*;
+use super::*;
+use crate::evidence::Machine;
+use crate::id::{Name, UpstreamPath};
+use crate::provenance::{Blobs, OverlayReport, PathReport, State};
+use crate::report::picture::Bound;
+use crate::upstream::Commit;
+use crate::verdict::{CellRow, CellView, Decision, Reason, Verdict};
+
+fn view(outcome: &'static str, value: f64) -> CellView {
+    CellView { outcome, text: None, value: Some(value), runs: 3, failed: 0 }
+}
+
+fn row(case: String, fails: bool) -> CellRow {
+    CellRow {
+        test: Name::parse("sweep").unwrap(),
+        case,
+        witness_without: Some(view("fail", 0.9)),
+        witness_with: Some(view("pass", 0.001)),
+        pin_without: if fails { view("fail", 0.7) } else { view("pass", 0.002) },
+        pin_with: view("pass", 0.001),
+        attributed: true,
+    }
+}
+
+fn decision(name: &str, verdict: Verdict, cells: Vec<CellRow>) -> Decision {
+    Decision {
+        overlay: Name::parse(name).unwrap(),
+        verdict,
+        first_line: format!("{verdict}: as measured"),
+        attributed: Vec::new(),
+        fixed: Vec::new(),
+        broken: Vec::new(),
+        unfixed: Vec::new(),
+        silenced: Vec::new(),
+        unsilenced: Vec::new(),
+        reasons: vec![Reason { code: "note", text: "something to know".to_owned() }],
+        cells,
+        runs_needed: Vec::new(),
+        wants: Vec::new(),
+    }
+}
+
+fn part(name: &str, verdict: Verdict, cells: Vec<CellRow>) -> OverlayPart {
+    let path = PathReport {
+        path: UpstreamPath::parse("src/kernel.cu").unwrap(),
+        state: State::Fresh,
+        why: "upstream did not move".to_owned(),
+        undoes: Vec::new(),
+        included: Vec::new(),
+        moved_by: Vec::new(),
+        to: None,
+        by: None,
+        notes: Vec::new(),
+        by_name_only: false,
+        delta: None,
+        against_base: None,
+        against_pin: None,
+        blobs: Blobs::default(),
+    };
+    let machine = Machine {
+        os: "linux".into(),
+        arch: "x86_64".into(),
+        cpu: "a processor".into(),
+        device: None,
+        driver: None,
+        cuda: None,
+    };
+    OverlayPart {
+        report: OverlayReport::new(Name::parse(name).unwrap(), vec![path]),
+        reason: Some("a reason".to_owned()),
+        base: Some("1".repeat(40)),
+        activity: String::new(),
+        change: "code +3 -1".to_owned(),
+        links: Vec::new(),
+        tests: vec!["sweep".to_owned()],
+        accepted: None,
+        delta: Ok(Vec::new()),
+        proofs: vec![ProofPart {
+            profile: Some("cpu".to_owned()),
+            decision: decision(name, verdict, cells),
+            on_file: None,
+            noted: None,
+            witness: None,
+            machine,
+            toolchains: vec!["gcc 12".to_owned()],
+            bounds: vec![("sweep".to_owned(), Bound { metric: "rel_err".to_owned(), max: Some(0.01) })],
+        }],
+    }
+}
+
+fn page(overlays: Vec<OverlayPart>) -> Page {
+    Page {
+        version: "0".to_owned(),
+        made: "2026-01-31".to_owned(),
+        upstreams: vec![UpstreamPart {
+            name: "up".to_owned(),
+            url: "https://github.com/up/up.git".to_owned(),
+            pin: "2".repeat(40),
+            overlays,
+        }],
+    }
+}
+
+#[test]
+fn fifty_overlays_with_ten_thousand_cells_stay_below_a_megabyte() {
+    let mut overlays = Vec::new();
+    for overlay in 0..50 {
+        // Every third case fails: hardly two neighbours are alike.
+        let cases = (0..200).map(|n| {
+            let case = format!(
+                r#"{{"axis":{},"dtype":"{}"}}"#,
+                16 * (n % 50 + 1),
+                ["f16", "f32", "bf16", "f64"][n / 50]
+            );
+            row(case, n % 3 == 0)
+        });
+        let mut part = part(&format!("overlay-{overlay}"), Verdict::Needed, cases.collect());
+        let line = |n: usize| {
+            (
+                LineKind::Added,
+                format!("  if (a[{n}] < b && c > \"d\") return '{}';", "x".repeat(60)).into_bytes(),
+            )
+        };
+        let lines = (0..2_000).map(line).collect();
+        part.delta = Ok(vec![PathDelta { path: "src/kernel.cu".to_owned(), word: "code".to_owned(), lines }]);
+        overlays.push(part);
+    }
+    let html = render(&page(overlays));
+    assert!(html.len() < 1_000_000, "{} bytes", html.len());
+    assert!(html.contains("lines more are not shown here: <code>overlaid diff overlay-0</code>"));
+    assert_eq!(html.matches("<article").count(), 50);
+    assert_eq!(html.matches("<svg").count(), 50);
+}
+
+#[test]
+fn text_of_others_does_no_harm() {
+    let evil = "<script>alert(1)</script>\" onload='x' \u{202e}gnp.\u{1b}[2J\u{7}</pre></svg>";
+    let long = "y".repeat(10_000);
+    let mut cells = vec![row("1".to_owned(), true), row(evil.to_owned(), true)];
+    cells.push(row(format!(r#"{{"axis":1,"x":{}}}"#, serde_json::to_string(evil).unwrap()), true));
+    cells.push(row(format!(r#"{{"axis":2,"x":{}}}"#, serde_json::to_string(&long).unwrap()), true));
+    cells.push(row(r#"{"axis":3,"x":"y"}"#.to_owned(), true));
+    cells[0].pin_without.text = Some(evil.to_owned());
+    let mut part = part("fix", Verdict::Harmful, cells);
+    part.reason = Some(evil.to_owned());
+    part.links = vec![(evil.to_owned(), format!("javascript:{evil}")), ("issue".to_owned(), evil.to_owned())];
+    part.tests = vec![evil.to_owned(), long.clone()];
+    part.accepted = Some(long.clone());
+    part.delta = Ok(vec![PathDelta {
+        path: evil.to_owned(),
+        word: evil.to_owned(),
+        lines: vec![
+            (LineKind::Added, evil.as_bytes().to_vec()),
+            (LineKind::Context, long.clone().into_bytes()),
+        ],
+    }]);
+    part.proofs[0].bounds[0].1.metric = evil.to_owned();
+    part.proofs[0].toolchains = vec![evil.to_owned()];
+    part.report.paths[0].why = evil.to_owned();
+    part.report.paths[0].undoes = vec![Commit { subject: evil.into(), ..commit() }];
+    let mut page = page(vec![part]);
+    page.upstreams[0].url = format!("javascript:{evil}");
+    let html = render(&page);
+    for bad in ["<script", "alert(1)</", "onload='", "\u{202e}", "\u{1b}", "\u{7}", "href=\"javascript:"] {
+        assert!(!html.contains(bad), "{bad:?}");
+    }
+    assert_eq!(html.matches("<pre").count(), html.matches("</pre>").count());
+    assert!(!html.contains(&"y".repeat(1_000)));
+    let svg = crate::report::picture::document(&page.upstreams[0].overlays[0].proofs[0].grids());
+    assert!(!svg.contains("<script") && roxmltree::Document::parse(&svg).is_ok(), "{svg}");
+}
+
+fn commit() -> Commit {
+    Commit {
+        id: crate::id::CommitId::from_bytes([7; 20]),
+        parents: Vec::new(),
+        committed: 0,
+        subject: "".into(),
+        authored: 0,
+    }
+}
+
+#[test]
+fn what_needs_a_hand_stands_first() {
+    let names = [
+        ("a-keep", Verdict::Needed),
+        ("b-drop", Verdict::Droppable),
+        ("c-now", Verdict::Harmful),
+        ("d-decide", Verdict::Mixed),
+    ];
+    let html = render(&page(names.map(|(name, verdict)| part(name, verdict, Vec::new())).into()));
+    let at = |name: &str| html.find(&format!("<article id=\"o-{name}\"")).unwrap();
+    assert!(at("c-now") < at("b-drop") && at("b-drop") < at("d-decide") && at("d-decide") < at("a-keep"));
+    assert!(html.contains("act now") && html.contains("harmful: as measured"));
+}
+
+#[test]
+fn a_verdict_of_another_machine_still_says_what_to_do() {
+    let mut part = part("fix", Verdict::Inconclusive, Vec::new());
+    let noted = Noted { verdict: "droppable".to_owned(), when: "2026-01-30".to_owned(), holds: true };
+    part.proofs[0].noted = Some(noted.clone());
+    assert_eq!(part.to_do().0, Hand::Drop);
+    part.proofs[0].noted = Some(Noted { holds: false, ..noted });
+    assert_eq!(part.to_do().0, Hand::FindOut);
+}
