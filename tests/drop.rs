@@ -135,6 +135,26 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
+fn the_dry_run_of_the_documentation_names_what_is_missing_and_what_would_go() {
+    let line = include_str!("../docs/daily.md").lines().find(|line| line.contains("overlaid drop "));
+    let line = line.unwrap().trim().replace("rms-norm", "fix");
+    let situation = harmful("");
+    let project = &situation.project;
+    let before = files(project);
+    let run = project.shell(&line).expect(1);
+    assert!(run.stderr.contains("overlaid prove fix"), "{run:?}");
+    assert_eq!(files(project), before);
+    // In the same environment: evidence of another counts for nothing.
+    project.shell("overlaid prove").expect(1);
+    let before = files(project);
+    let run = project.shell(&line).expect(0);
+    for said in ["would be removed, as Ada L. decides", "overlays/up/cases/hero", "the record: "] {
+        assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+    }
+    assert_eq!(files(project), before);
+}
+
+#[test]
 fn a_drop_that_the_tree_refuses_leaves_everything_as_it_was() {
     let situation = harmful("");
     let project = &situation.project;

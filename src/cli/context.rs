@@ -106,10 +106,12 @@ impl Context {
     fn load(&self, file: &Path) -> Result<Workspace, Failure> {
         if own_edits::pending(&self.root).is_some() {
             let failure = Failure::environment(
-                "a `bump` or another change was interrupted while it wrote: some files are new and some old",
+                "a command that writes your files (bump, import, refresh, drop or another) was interrupted: some \
+                 files are new and some old",
             );
-            return Err(failure
-                .with_hint("finish it: overlaid bump --continue; or take it back: overlaid bump --abort"));
+            return Err(failure.with_hint(
+                "whichever it was, finish it: overlaid bump --continue; or take it back: overlaid bump --abort",
+            ));
         }
         Ok(Workspace::load(&self.root, file)?)
     }

@@ -44,6 +44,6 @@ fn one(step: &Step, number: usize, of: usize) -> Vec<u8> {
 }
 
 /// Whether `git am` would take a line for the start of the diff or of another mail.
-fn ends_a_text(line: &str) -> bool {
+pub(crate) fn ends_a_text(line: &str) -> bool {
     ["---", "diff -", "Index: ", "From ", "@@ -"].iter().any(|start| line.starts_with(start))
 }

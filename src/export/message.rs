@@ -41,10 +41,14 @@ impl Message {
         let (subject, body) = split(reason);
         let subject = if subject.trim().is_empty() { overlay.name.as_str() } else { subject.trim() };
         let mut trailers = vec![("Overlay", overlay.name.value.to_string())];
+        let needs: Vec<&str> = overlay.needs.iter().map(|name| name.value.as_str()).collect();
         let others = [
             ("Base", overlay.base.as_ref().map(|base| base.value.to_string())),
             ("Issue", overlay.issue.as_ref().map(|link| link.value.clone())),
             ("Pull-request", overlay.pull_request.as_ref().map(|link| link.value.clone())),
+            ("Forwarded", overlay.forwarded.as_ref().map(|said| said.value.clone())),
+            ("Upstream-status", overlay.upstream_status.as_ref().map(|word| word.value.as_str().to_owned())),
+            ("Needs", Some(needs.join(", ")).filter(|needs| !needs.is_empty())),
         ];
         trailers.extend(others.into_iter().filter_map(|(key, value)| Some((key, one_line(&value?)))));
         Self {
@@ -79,7 +83,7 @@ impl Message {
 const SUBJECT: usize = 72;
 
 /// The first line, or the first sentence if there are more of them in a long line; and the rest.
-fn split(reason: &str) -> (&str, &str) {
+pub(crate) fn split(reason: &str) -> (&str, &str) {
     let (line, _) = reason.split_once('\n').unwrap_or((reason, ""));
     let end = match line.find(". ") {
         Some(sentence) if line.chars().count() > SUBJECT => sentence + 1,
@@ -92,13 +96,32 @@ fn one_line(text: &str) -> String {
     text.split(char::is_control).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The one whom a mailed patch names; nobody in particular otherwise.
+/// The address of an author of whom the manifest gives none.
+const NO_ADDRESS: &str = "unknown@localhost";
+
+impl Author {
+    fn nobody() -> Self {
+        Self { name: "overlaid".to_owned(), email: "overlaid@localhost".to_owned() }
+    }
+
+    /// What a manifest says of this author, from what an export says; `None`: the manifest named nobody.
+    pub(crate) fn said(text: &str) -> Option<String> {
+        let author = parse_author(text).filter(|author| *author != Self::nobody())?;
+        Some(if author.email == NO_ADDRESS { author.name } else { author.to_string() })
+    }
+}
+
+/// The one whom the manifest names, or a mailed patch; nobody in particular otherwise.
 fn author(loaded: &Loaded) -> Author {
-    let nobody = || Author { name: "overlaid".to_owned(), email: "overlaid@localhost".to_owned() };
+    if let Some(author) = &loaded.overlay.author {
+        let text = one_line(&author.value);
+        let named = || Author { name: text.replace(['<', '>'], ""), email: NO_ADDRESS.to_owned() };
+        return parse_author(&text).unwrap_or_else(named);
+    }
     let preamble = loaded.patch.as_ref().map_or(&[][..], |patch| &patch.preamble);
     // The `From ` line of a mailbox has no colon.
     let from = preamble.lines().find_map(|line| line.strip_prefix(b"From: "));
-    from.and_then(|from| from.to_str().ok()).and_then(parse_author).unwrap_or_else(nobody)
+    from.and_then(|from| from.to_str().ok()).and_then(parse_author).unwrap_or_else(Author::nobody)
 }
 
 fn parse_author(text: &str) -> Option<Author> {

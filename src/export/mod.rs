@@ -16,7 +16,9 @@ use crate::refresh::added_patch;
 use crate::tree::{Changes, Content};
 use crate::upstream::Upstream;
 
+pub(crate) use mail::ends_a_text;
 pub use mail::mail;
+pub(crate) use message::split as split_reason;
 pub use message::{Author, Message};
 pub use quilt::{Binary, quilt};
 

@@ -58,12 +58,15 @@ fn header(step: &Step) -> String {
         }
     }
     text.push_str(&format!("Author: {}\n", message.author));
-    let fields =
-        [("Bug", "Issue"), ("Forwarded", "Pull-request"), ("X-Base", "Base"), ("X-Overlay", "Overlay")];
-    for (field, trailer) in fields {
-        if let Some(value) = message.trailer(trailer) {
+    let forwarded = message.trailer("Forwarded").or_else(|| message.trailer("Pull-request"));
+    for (field, value) in [("Bug", message.trailer("Issue")), ("Forwarded", forwarded)] {
+        if let Some(value) = value {
             text.push_str(&format!("{field}: {value}\n"));
         }
+    }
+    // Word for word what the manifest says: a field of DEP-3's holds two of its keys.
+    for (key, value) in message.trailers.iter().filter(|(key, _)| *key != "Issue") {
+        text.push_str(&format!("X-{key}: {value}\n"));
     }
     text.push_str("---\n");
     text

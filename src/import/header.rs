@@ -107,7 +107,7 @@ fn is_pull_request(link: &str) -> bool {
 }
 
 /// `[PATCH 2/7] x` and `[branch] x` say nothing about the change.
-fn without_tags(subject: &str) -> &str {
+pub(super) fn without_tags(subject: &str) -> &str {
     let mut rest = subject.trim_start_matches(['#', ' ', '*']);
     while let Some((tag, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         if !tag.to_ascii_uppercase().contains("PATCH") {

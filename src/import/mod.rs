@@ -7,6 +7,7 @@
 pub mod bazel;
 pub mod cmake_patches;
 pub mod electron;
+pub mod exported;
 pub mod header;
 pub mod mail;
 pub mod name;

@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::id::{CommitId, Name};
-use crate::manifest::UpstreamStatus;
 use crate::manifest::edit::Value;
 use crate::overlay::diff::{self, Patch};
 
-use super::{Format, Meta, header, name, strip};
+use super::{Format, Meta, exported, header, name, strip};
 
 /// A patch that becomes an overlay.
 #[derive(Debug)]
@@ -29,6 +28,8 @@ pub struct Draft {
     pub patch: Patch,
     /// What is known about it.
     pub meta: Meta,
+    /// What it says it needs, if it was exported.
+    pub needs: Vec<Name>,
 }
 
 /// Makes a draft of a patch; `Err`: why not, a fragment.
@@ -50,11 +51,18 @@ pub fn draft(
         return Err("there is no change in it".to_owned());
     }
     let is_numbered = format == Format::Mail;
-    let own = name::of_file(&file.to_string_lossy(), is_numbered).ok_or("its name has no letter or digit")?;
-    let meta = listed.or(header::read(&patch.preamble));
+    let (own, needs, said) = match exported::read(&patch.preamble) {
+        Some(exported) => (Some(exported.name), exported.needs, exported.meta),
+        None => {
+            let own = name::of_file(&file.to_string_lossy(), is_numbered);
+            (own, Vec::new(), header::read(&patch.preamble))
+        }
+    };
+    let own = own.ok_or("its name has no letter or digit")?;
+    let meta = listed.or(said);
     let is_releveled = read != bytes;
     let name = name::unique(own, taken);
-    Ok(Draft { from: from.to_owned(), name, file, bytes: read, is_releveled, patch, meta })
+    Ok(Draft { from: from.to_owned(), name, file, bytes: read, is_releveled, patch, meta, needs })
 }
 
 /// The keys of the manifest for what is known about a change, without its name and its content.
@@ -63,7 +71,6 @@ pub fn keys(meta: &Meta) -> Vec<(&'static str, Value)> {
     let text = |key, value: &Option<String>| {
         value.as_ref().filter(|value| !value.trim().is_empty()).map(|value| (key, Value::Text(plain(value))))
     };
-    let status = meta.status.unwrap_or(UpstreamStatus::Unknown);
     let mut keys: Vec<(&'static str, Value)> = [
         text("issue", &meta.issue),
         text("pull-request", &meta.pull_request),
@@ -73,7 +80,10 @@ pub fn keys(meta: &Meta) -> Vec<(&'static str, Value)> {
     .into_iter()
     .flatten()
     .collect();
-    keys.push(("upstream-status", Value::Text(status.as_str().to_owned())));
+    // Where nothing is said, nothing is written.
+    if let Some(status) = meta.status {
+        keys.push(("upstream-status", Value::Text(status.as_str().to_owned())));
+    }
     if let Some(commit) = meta.commit {
         keys.push(("drop-when", Value::Table(vec![("pin-contains".to_owned(), commit.into())])));
     }
@@ -90,7 +100,8 @@ pub fn keys_of_patch(
 ) -> Vec<(&'static str, Value)> {
     let mut all = Vec::new();
     if let Some(reason) = &draft.meta.reason {
-        all.push(("reason", Value::Text(plain(reason))));
+        let lines: Vec<String> = reason.lines().map(plain).collect();
+        all.push(("reason", Value::Text(lines.join("\n"))));
     }
     all.push(("base", base.into()));
     all.push(("patch", Value::Text(draft.file.to_string_lossy().into_owned())));

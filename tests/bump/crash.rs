@@ -151,3 +151,44 @@ fn killed_at_any_write_it_leaves_old_or_new_or_says_what_to_do() {
     }
     assert!(interrupted > 3 && untouched > 3, "{interrupted} {untouched} {finished}");
 }
+
+#[test]
+fn an_import_that_was_killed_is_finished_or_taken_back_as_its_hint_says() {
+    let traced = command("strace").args(["-f", "-qqq", "-o", "/dev/null", "true"]).status();
+    if !traced.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: strace is missing or may not trace, so no run is killed");
+        return;
+    }
+    let (_upstream, project, _) = project();
+    project.write("mails/0001-n.patch", "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n");
+    project.run(&["status"]);
+    let old = own(project.path());
+    let args = ["import", "mail", "mails"];
+    let whole = copy_of(project.path());
+    let output = run(whole.path(), &[], &args);
+    assert!(output.status.success(), "{output:?}");
+    let new = own(whole.path());
+    let mut interrupted = 0;
+    for (call, count) in ["rename", "fsync", "unlink"].iter().flat_map(|call| (1..8).map(move |n| (call, n)))
+    {
+        let copy = copy_of(project.path());
+        let inject = format!("inject={call}:signal=KILL:when={count}");
+        run(copy.path(), &["-o", "/dev/null", "-e", &inject], &args);
+        let output = run(copy.path(), &[], &["status"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        if !stderr.contains("(bump, import, refresh, drop or another) was interrupted") {
+            let now = own(copy.path());
+            assert!(now == old || now == new, "{call} {count}: between old and new");
+            continue;
+        }
+        interrupted += 1;
+        let other = copy_of(copy.path());
+        for (folder, word, expected) in [(&other, "--abort", &old), (&copy, "--continue", &new)] {
+            assert!(stderr.contains(&format!("overlaid bump {word}")), "{stderr}");
+            let output = run(folder.path(), &[], &["bump", word]);
+            assert!(output.status.success(), "{call} {count}: {output:?}");
+            assert_eq!(&own(folder.path()), expected, "{call} {count} {word}");
+        }
+    }
+    assert!(interrupted > 0);
+}

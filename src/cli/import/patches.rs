@@ -57,8 +57,15 @@ pub(super) fn plan(
     let mut text = manifest.text.to_string();
     let mut rows = Vec::new();
     for (number, draft) in drafts.iter().enumerate() {
-        let mut needs: Vec<Name> = ground.needed(number, &drafts, &found)?;
-        needs.extend(found.needs[number].iter().map(|other| drafts[*other].name.clone()));
+        let needs = match draft.needs.as_slice() {
+            [] => {
+                let mut needs: Vec<Name> = ground.needed(number, &drafts, &found)?;
+                needs.extend(found.needs[number].iter().map(|other| drafts[*other].name.clone()));
+                needs
+            }
+            // An exported overlay says more than trying can find; what did not come along cannot be named.
+            said => said.iter().filter(|name| taken.contains(*name)).cloned().collect(),
+        };
         let keys = keys_of_patch(draft, manifest.upstream.pin.value, &target.args.when, &needs);
         text = add_overlay(&text, &draft.name, &keys).map_err(|error| Failure::input(error.to_string()))?;
         place(&mut staged, &folder.join(&draft.file), Content::file(draft.bytes.clone()))?;
