@@ -54,16 +54,17 @@ fn a_dry_run_tells_the_time_by_what_earlier_builds_and_runs_took() {
 fn a_dry_run_says_what_is_on_record_and_still_valid() {
     let (_upstream, project) = slow("0");
     project.run(&["prove"]).expect(0);
-    project.write("overlays/up/extra.h", "#define EXTRA 1\n");
+    // Only the side with the overlay is another one now.
     let manifest = project.read("manifests/up.toml");
-    let (upstream, tests) = manifest.split_once("[[test]]").unwrap();
-    let more = "[[overlay]]\nname = \"extra\"\nreason = \"more\"\nfiles = [\"extra.h\"]\ntests = [\"t\"]\n\n";
-    project.write("manifests/up.toml", format!("{upstream}{more}[[test]]{tests}"));
-    project.write("tests/t/CMakeLists.txt", project.read("tests/t/CMakeLists.txt"));
-    let document = project.run(&["prove", "fix", "--dry-run", "--json"]).json();
-    let on_record = document["on_record"].as_array().unwrap().len();
-    let left = document["left"].as_array().unwrap().len();
-    assert_eq!(on_record + left, 2, "{document:#}");
+    project.write("manifests/up.toml", manifest.replace("delete = [\"slow.h\"]", "files = [\"slow.h\"]"));
+    project.write("overlays/up/slow.h", "#define VALUE 0\n");
+    let run = project.run(&["prove", "--dry-run"]).expect(0);
+    assert!(run.stdout.contains("on record, and still valid:"), "{}", run.stdout);
+    let document = project.run(&["prove", "--dry-run", "--json"]).expect(0).json();
+    assert_eq!(document["on_record"].as_array().unwrap().len(), 1, "{document:#}");
+    assert_eq!(document["on_record"][0]["variant"], "pin without fix");
+    assert_eq!(document["left"].as_array().unwrap().len(), 1, "{document:#}");
+    assert_eq!(document["left"][0]["variant"], "pin");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `overlaid prove`
 
 mod attest;
+mod plan;
 mod rivals;
 mod show;
 
@@ -13,15 +14,13 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::escape::for_terminal;
 use crate::evidence::attested::{self, Attestation};
 use crate::evidence::elsewhere;
-use crate::evidence::took::Took;
 use crate::id::Name;
 use crate::io::attested as io_attested;
 use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
-use crate::io::lab::budget::{Budget, Left};
+use crate::io::lab::budget::Budget;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
-use crate::io::lab::measure::Lab;
 use crate::io::lab::records::{list, now};
 use crate::io::lab::together::Contest;
 use crate::io::own_files::{Disk, OwnFiles};
@@ -31,7 +30,7 @@ use crate::manifest::{Profile, Witness, edit, parse_duration};
 use crate::overlay::Loaded;
 use crate::provenance::{OverlayReport, State};
 use crate::report::ci::{Format, Notice};
-use crate::variant::{Request, VariantError};
+use crate::variant::VariantError;
 use crate::verdict::coverage::gaps;
 use crate::verdict::group::Together;
 use crate::verdict::{Decision, Exit, Reason, Verdict};
@@ -114,9 +113,9 @@ struct Outcome {
     /// Overlays that a rival is applied instead of, and that were not asked for by name.
     stand_back: BTreeSet<Name>,
     /// What would still be run.
-    left: Vec<Planned>,
+    left: Vec<plan::Planned>,
     /// In a dry run: what is on record and still holds.
-    on_record: Vec<Valid>,
+    on_record: Vec<plan::Valid>,
     /// The budget, if it was too short for all of it.
     too_short: Option<Duration>,
     /// Overlays that are off.
@@ -125,25 +124,6 @@ struct Outcome {
     test_command: String,
     /// Rivals that stand back: `test` cannot put them in the active one's place.
     standing_back: BTreeSet<Name>,
-}
-
-/// Something that would be built and run.
-struct Planned {
-    variant: String,
-    test: Name,
-    runs: usize,
-    /// One build, if there is something to build, and one run.
-    took: Took,
-    /// All of it, in milliseconds.
-    millis: Option<u64>,
-}
-
-/// Something that is on record and still holds.
-struct Valid {
-    variant: String,
-    test: Name,
-    /// None: it does not build.
-    runs: usize,
 }
 
 /// Runs the command.
@@ -237,8 +217,12 @@ fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> 
         let mut left = Vec::new();
         let mut on_record = Vec::new();
         if args.dry_run {
-            left = wanted.into_iter().flat_map(of_request).map(|left| plan(&campaign, left, lab)).collect();
-            on_record = valid(&campaign);
+            left = wanted
+                .into_iter()
+                .flat_map(plan::of_request)
+                .map(|left| plan::plan(&campaign, left, lab))
+                .collect();
+            on_record = plan::valid(&campaign);
         } else {
             campaign.prove(&candidates, lab)?;
         }
@@ -248,7 +232,7 @@ fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> 
             .map(|candidate| {
                 let mut decision = campaign.decide(candidate);
                 if campaign.waits(candidate, &decision) {
-                    let text = "the budget was used up before all was run that it wants".to_owned();
+                    let text = "the budget leaves no time for all that has to be run".to_owned();
                     decision.reasons.push(Reason { code: "budget", text });
                 }
                 let mut seen_on = device.clone();
@@ -285,7 +269,7 @@ fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> 
         };
         let too_short = args.budget.filter(|_| !campaign.turned_away().is_empty());
         let turned_away = campaign.turned_away().to_vec();
-        left.extend(turned_away.into_iter().map(|left| plan(&campaign, left, lab)));
+        left.extend(turned_away.into_iter().map(|left| plan::plan(&campaign, left, lab)));
         let is_certain = |decision: &Decision| decision.verdict != Verdict::Inconclusive;
         if left.is_empty() && decisions.iter().all(is_certain) && campaign.trace(lab) {
             used = Some(lab.used().clone());
@@ -425,31 +409,6 @@ fn reported(workspace: &Workspace, ui: &mut Ui) -> Vec<Attestation> {
 /// Whether an overlay is applied: no rival is in its place.
 fn is_on(workspace: &Workspace, features: &BTreeSet<Name>, name: &Name) -> bool {
     workspace.manifest.overlay(name.as_str()).is_some_and(|overlay| overlay.is_on(features))
-}
-
-fn of_request(request: Request) -> impl Iterator<Item = Left> {
-    let Request { variant, tests } = request;
-    tests.into_iter().map(move |(test, seeds)| Left { variant: variant.clone(), test, runs: seeds.len() })
-}
-
-fn plan(campaign: &Campaign<'_>, left: Left, lab: &mut Lab<'_>) -> Planned {
-    let test = campaign.manifest().test(left.test.as_str());
-    let took = test.map(|test| campaign.usually_takes(test, lab)).unwrap_or_default();
-    Planned {
-        variant: campaign.subjects.label(&left.variant),
-        test: left.test,
-        runs: left.runs,
-        took,
-        millis: took.with_runs(left.runs),
-    }
-}
-
-fn valid(campaign: &Campaign<'_>) -> Vec<Valid> {
-    let of = |(variant, test, runs)| {
-        let test: &Name = test;
-        Valid { variant: campaign.subjects.label(variant), test: test.clone(), runs }
-    };
-    campaign.on_record().map(of).collect()
 }
 
 /// What else a drop needs: other profiles that turn the overlay on, the devices that it names.
