@@ -15,6 +15,7 @@ mod apply;
 mod attest;
 mod base;
 mod bisect;
+mod budget;
 mod build_script;
 mod bump;
 mod cmake_module;

@@ -1,10 +1,12 @@
 //! `overlaid prove`
 
 mod attest;
+mod plan;
 mod rivals;
 mod show;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -16,6 +18,7 @@ use crate::id::Name;
 use crate::io::attested as io_attested;
 use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
+use crate::io::lab::budget::Budget;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
 use crate::io::lab::records::{list, now};
@@ -23,11 +26,11 @@ use crate::io::lab::together::Contest;
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::verdicts::{self, Noted};
 use crate::io::workspace::Workspace;
-use crate::manifest::{Profile, Witness, edit};
+use crate::manifest::{Profile, Witness, edit, parse_duration};
 use crate::overlay::Loaded;
 use crate::provenance::{OverlayReport, State};
 use crate::report::ci::{Format, Notice};
-use crate::variant::{Request, VariantError};
+use crate::variant::VariantError;
 use crate::verdict::coverage::gaps;
 use crate::verdict::group::Together;
 use crate::verdict::{Decision, Exit, Reason, Verdict};
@@ -58,16 +61,25 @@ use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_
 /// --attest notes what a person reports of a run that cannot be made here. It is shown as theirs, and where it
 /// contradicts what was measured, a person decides.
 ///
+/// --dry-run says what is on record and still holds, what would be built and run, and how long that takes by what earlier
+/// builds and runs took. --budget starts nothing that would not end in time by that measure, and says what is left;
+/// the same command goes on from there. What was started is not ended. An unknown time is taken to be the mean of
+/// the known ones.
+///
 /// Exit codes: 0 all needed. 1 something should go. 3 a person must decide, also where a drop needs evidence of
-/// other profiles or devices. 4 inconclusive. The highest wins.
+/// other profiles or devices. 4 inconclusive, also where the budget
+/// has left something. The highest wins.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only these overlays
     #[arg(value_name = "OVERLAY")]
     overlays: Vec<String>,
-    /// Say what would be built and run; run nothing
+    /// Say what is on record, what would be built and run, and how long that takes; run nothing
     #[arg(long)]
     dry_run: bool,
+    /// Start only what ends within this time, by what earlier runs took: 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with_all = ["dry_run", "attest"])]
+    budget: Option<Duration>,
     /// List every case
     #[arg(long, short)]
     verbose: bool,
@@ -101,21 +113,17 @@ struct Outcome {
     /// Overlays that a rival is applied instead of, and that were not asked for by name.
     stand_back: BTreeSet<Name>,
     /// What would still be run.
-    left: Vec<Planned>,
+    left: Vec<plan::Planned>,
+    /// In a dry run: what is on record and still holds.
+    on_record: Vec<plan::Valid>,
+    /// The budget, if it was too short for all of it.
+    too_short: Option<Duration>,
     /// Overlays that are off.
     off: Vec<Name>,
     /// The command that runs tests here.
     test_command: String,
     /// Rivals that stand back: `test` cannot put them in the active one's place.
     standing_back: BTreeSet<Name>,
-}
-
-/// Something that would be built and run.
-struct Planned {
-    variant: String,
-    test: Name,
-    runs: usize,
-    millis: Option<u64>,
 }
 
 /// Runs the command.
@@ -129,9 +137,10 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if let Some(what) = &args.attest {
         return attest::run(context, args, what, ui);
     }
-    let answered = match once(context, args, ui)? {
+    let budget = args.budget.map(Budget::from_now);
+    let answered = match once(context, args, budget, ui)? {
         // The manifest names new witnesses now: the answer is that to the new manifest, from the records.
-        Answered { witnesses_noted: true, .. } => once(context, args, ui)?,
+        Answered { witnesses_noted: true, .. } => once(context, args, budget, ui)?,
         answered => answered,
     };
     match args.format {
@@ -149,7 +158,7 @@ struct Answered {
     witnesses_noted: bool,
 }
 
-fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure> {
+fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> Result<Answered, Failure> {
     let workspace = without_problems(context.workspace()?)?;
     let profile = context.profile(&workspace)?;
     let features = context.features(&workspace, profile)?;
@@ -183,6 +192,7 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
     let absorbed: BTreeSet<&Name> =
         reports.iter().filter(|report| report.state == State::Absorbed).map(|report| &report.name).collect();
     let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
+    campaign.limit(budget);
     let mut candidates = Vec::new();
     let mut off = Vec::new();
     for loaded in loaded {
@@ -203,18 +213,28 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
         workspace.overlays.iter().filter(is_back).map(|loaded| loaded.name().clone()).collect();
     let mut used = None;
     let outcome = with_lab(&workspace, profile, &store, ui, |lab| {
-        let left = campaign.recall(&candidates, lab);
-        let left = if args.dry_run {
-            left.into_iter().flat_map(|request| plan(&campaign, request)).collect()
+        let wanted = campaign.recall(&candidates, lab);
+        let mut left = Vec::new();
+        let mut on_record = Vec::new();
+        if args.dry_run {
+            left = wanted
+                .into_iter()
+                .flat_map(plan::of_request)
+                .map(|left| plan::plan(&campaign, left, lab))
+                .collect();
+            on_record = plan::valid(&campaign);
         } else {
             campaign.prove(&candidates, lab)?;
-            Vec::new()
-        };
+        }
         let device = lab.device_names();
         let mut decisions: Vec<Decision> = candidates
             .iter()
             .map(|candidate| {
                 let mut decision = campaign.decide(candidate);
+                if campaign.waits(candidate, &decision) {
+                    let text = "the budget leaves no time for all that has to be run".to_owned();
+                    decision.reasons.push(Reason { code: "budget", text });
+                }
                 let mut seen_on = device.clone();
                 for machine in campaign.measured_by(candidate, lab) {
                     let text = format!("measured on {}, not on this machine", elsewhere::words(&machine));
@@ -242,11 +262,14 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
         }
         let together = campaign.prove_together(&decisions, lab, !args.dry_run)?;
         // Before all is known, a table of them would say little.
-        let rivals = if left.is_empty() {
+        let rivals = if left.is_empty() && campaign.turned_away().is_empty() {
             campaign.prove_rivals(&candidates, lab, !args.dry_run)?
         } else {
             Vec::new()
         };
+        let too_short = args.budget.filter(|_| !campaign.turned_away().is_empty());
+        let turned_away = campaign.turned_away().to_vec();
+        left.extend(turned_away.into_iter().map(|left| plan::plan(&campaign, left, lab)));
         let is_certain = |decision: &Decision| decision.verdict != Verdict::Inconclusive;
         if left.is_empty() && decisions.iter().all(is_certain) && campaign.trace(lab) {
             used = Some(lab.used().clone());
@@ -262,6 +285,8 @@ fn once(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answered, Failure
             rivals,
             stand_back,
             left,
+            on_record,
+            too_short,
             off,
             test_command,
             standing_back,
@@ -344,6 +369,9 @@ fn evidence_of_rivals(workspace: &Workspace) -> Vec<String> {
 }
 
 fn answer(outcome: &Outcome) -> Answer {
+    if outcome.too_short.is_some() {
+        return Answer::Unknown;
+    }
     // A drop for which evidence of other profiles or devices is missing is not for us to say, and neither is what
     // somebody reports otherwise.
     let has = |decision: &Decision, codes: &[&str]| {
@@ -381,17 +409,6 @@ fn reported(workspace: &Workspace, ui: &mut Ui) -> Vec<Attestation> {
 /// Whether an overlay is applied: no rival is in its place.
 fn is_on(workspace: &Workspace, features: &BTreeSet<Name>, name: &Name) -> bool {
     workspace.manifest.overlay(name.as_str()).is_some_and(|overlay| overlay.is_on(features))
-}
-
-fn plan(campaign: &Campaign<'_>, request: Request) -> Vec<Planned> {
-    let variant = campaign.subjects.label(&request.variant);
-    let planned = request.tests.into_iter().map(|(test, seeds)| Planned {
-        variant: variant.clone(),
-        millis: campaign.usual_millis(&test),
-        test,
-        runs: seeds.len(),
-    });
-    planned.collect()
 }
 
 /// What else a drop needs: other profiles that turn the overlay on, the devices that it names.
@@ -535,7 +552,14 @@ fn document(workspace: &Workspace, profile: Option<&Name>, outcome: &Outcome) ->
             "variant": planned.variant,
             "test": planned.test,
             "runs": planned.runs,
+            "millis": planned.millis,
         })).collect::<Vec<_>>(),
+        "on_record": outcome.on_record.iter().map(|valid| json!({
+            "variant": valid.variant,
+            "test": valid.test,
+            "runs": valid.runs,
+        })).collect::<Vec<_>>(),
+        "budget_used_up": outcome.too_short.is_some(),
     });
     if let Some((members, together)) = &outcome.together {
         let (answer, cases, reasons) = match together {

@@ -92,6 +92,9 @@ pub struct BuildRecord {
     pub machine: Machine,
     /// When it was made, in seconds since 1970.
     pub recorded: i64,
+    /// How long it took, in milliseconds: for estimates. `None`: it is not known, or there was nothing to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub millis: Option<u64>,
 }
 
 /// What would be built now.

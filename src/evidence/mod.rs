@@ -14,6 +14,7 @@ mod layout;
 mod packed;
 pub mod result;
 pub mod sealed;
+pub mod took;
 
 pub use build::{BuildInputs, BuildOutcome, BuildRecord, Candidate, MadeOn, TreeRead};
 pub use result::{ResultRecord, RunInputs, what_may_matter, what_was_read};

@@ -57,7 +57,7 @@ fn build(listing: &Listing, read: &[&str], outcome: BuildOutcome) -> BuildRecord
         toolchain: "g++ 12".into(),
     };
     let made_on = MadeOn { machine: vec!["here".into()], names: None };
-    BuildRecord { inputs, outcome, made_on, variant: note(), machine: machine(), recorded: 1 }
+    BuildRecord { inputs, outcome, made_on, variant: note(), machine: machine(), recorded: 1, millis: None }
 }
 
 fn whole(listing: &Listing) -> Digest {

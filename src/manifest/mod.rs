@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 pub use features::{Contradiction, contradiction};
 pub use model::*;
+pub use value::parse_duration;
 
 use crate::diagnostic::{Diagnostic, quoted};
 use problems::Problems;

@@ -275,6 +275,17 @@ fn regex(text: &str) -> Result<regex::bytes::Regex, Wrong> {
     })
 }
 
+/// A length of time as the manifest has it: `500ms`, `120s`, `10m`, `1h`; a day at most.
+///
+/// # Errors
+/// What is wrong with it, and how it is written.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    duration(text).map_err(|wrong| match wrong.hint {
+        Some(hint) => format!("{}; {hint}", wrong.label),
+        None => wrong.label,
+    })
+}
+
 fn duration(text: &str) -> Result<Duration, Wrong> {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let wrong = |label: &str| Wrong::new("bad-duration", "is not a usable duration", label);

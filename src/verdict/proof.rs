@@ -122,6 +122,8 @@ pub enum Obstacle {
     Upstream(String),
     /// Anything else of the machine: disk full, memory, an interrupt, a file that cannot be read.
     Environment(String),
+    /// The time that a proof was given is used up.
+    Budget(String),
 }
 
 impl Obstacle {
@@ -134,6 +136,7 @@ impl Obstacle {
             Obstacle::Conflict(_) => "conflict",
             Obstacle::Upstream(_) => "upstream-missing",
             Obstacle::Environment(_) => "environment",
+            Obstacle::Budget(_) => "budget",
         }
     }
 
@@ -145,7 +148,8 @@ impl Obstacle {
             | Obstacle::Toolchain(text)
             | Obstacle::Conflict(text)
             | Obstacle::Upstream(text)
-            | Obstacle::Environment(text) => text,
+            | Obstacle::Environment(text)
+            | Obstacle::Budget(text) => text,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::escape::for_terminal;
+use crate::evidence::took::Took;
 use crate::id::Name;
 use crate::io::lab::campaign::Candidate;
 use crate::kernel_test::{CaseKey, ranges};
@@ -38,7 +39,7 @@ impl Out {
 fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
     let all = outcome.candidates.iter().zip(&outcome.decisions);
     // In a dry run, those of which nothing is known say nothing.
-    for (candidate, decision) in all.filter(|(_, d)| outcome.left.is_empty() || d.wants.is_empty()) {
+    for (candidate, decision) in all.filter(|(_, d)| !is_open(outcome, d)) {
         let is_back = outcome.standing_back.contains(&decision.overlay);
         let test_command = (!is_back).then_some(outcome.test_command.as_str());
         print_one(candidate, decision, test_command, verbose, out);
@@ -51,6 +52,9 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
         out.line("no overlays to prove");
         return;
     }
+    if !outcome.on_record.is_empty() {
+        print_on_record(outcome, out);
+    }
     if !outcome.left.is_empty() {
         print_left(outcome, out);
     }
@@ -58,7 +62,7 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
         .decisions
         .iter()
         .map(|decision| {
-            if !outcome.left.is_empty() && !decision.wants.is_empty() {
+            if is_open(outcome, decision) {
                 return vec![decision.overlay.as_str().into(), Tone::Dim.cell("not proven yet")];
             }
             let advice = match outcome.stand_back.contains(&decision.overlay) {
@@ -292,25 +296,78 @@ fn print_cells(decision: &Decision, out: &mut Out) {
     }
 }
 
+/// Whether a dry run leaves it open what becomes of an overlay.
+fn is_open(outcome: &Outcome, decision: &Decision) -> bool {
+    outcome.too_short.is_none() && !outcome.left.is_empty() && !decision.wants.is_empty()
+}
+
+fn print_on_record(outcome: &Outcome, out: &mut Out) {
+    out.line("on record, and still valid:");
+    let rows: Vec<Vec<TableCell>> = outcome
+        .on_record
+        .iter()
+        .map(|valid| {
+            let runs = match valid.runs {
+                0 => "does not build".to_owned(),
+                runs => runs.to_string(),
+            };
+            vec![valid.variant.as_str().into(), valid.test.as_str().into(), runs.into()]
+        })
+        .collect();
+    out.line(table::render(&["variant", "test", "runs"], &rows));
+}
+
 fn print_left(outcome: &Outcome, out: &mut Out) {
-    out.line("would be built and run:");
+    match outcome.too_short {
+        None => out.line("would be built and run:"),
+        Some(budget) => {
+            let budget = time(u64::try_from(budget.as_millis()).unwrap_or(u64::MAX));
+            out.line(format_args!(
+                "left to build and run, since it would not end within the budget of {budget}:"
+            ));
+        }
+    }
+    let known = |millis: Option<u64>| millis.map_or_else(|| "?".to_owned(), time);
     let rows: Vec<Vec<TableCell>> = outcome
         .left
         .iter()
         .map(|planned| {
-            let runs = u64::try_from(planned.runs).unwrap_or(u64::MAX);
-            let time = match planned.millis {
-                Some(millis) => format!("{:.1} s", (millis * runs) as f64 / 1000.0),
-                None => "?".to_owned(),
+            let build = match planned.took.build {
+                Some(0) => "nothing to build".to_owned(),
+                build => known(build),
             };
+            let running = Took { build: None, ..planned.took }.with_runs(planned.runs);
             vec![
                 planned.variant.as_str().into(),
                 planned.test.as_str().into(),
+                build.into(),
                 planned.runs.to_string().into(),
-                time.into(),
+                known(running).into(),
             ]
         })
         .collect();
-    out.line(table::render(&["variant", "test", "runs", "about"], &rows));
-    out.line("then, where the pin does not decide, the witness\n");
+    out.line(table::render(&["variant", "test", "build", "runs", "together"], &rows));
+    let millis: Vec<u64> = outcome.left.iter().filter_map(|planned| planned.millis).collect();
+    if millis.is_empty() {
+        out.line("how long that takes is not known: nothing was built and run here yet");
+    } else {
+        let all = time(millis.iter().sum());
+        let is_part = outcome.left.iter().any(|left| left.took.build.is_none() || left.took.run.is_none());
+        let least = if is_part { "at least " } else { "about " };
+        out.line(format_args!("{least}{all}, by what earlier builds and runs took"));
+    }
+    match outcome.too_short {
+        None => out.line("then, where the pin does not decide, the witness\n"),
+        Some(_) => out.line("the same command goes on from there; what was measured is on record\n"),
+    }
+}
+
+/// A length of time, as short as it can be said.
+fn time(millis: u64) -> String {
+    let seconds = millis as f64 / 1000.0;
+    match millis {
+        0..1000 => format!("{millis} ms"),
+        1000..60_000 => format!("{seconds:.1} s"),
+        _ => format!("{:.1} min", seconds / 60.0),
+    }
 }

@@ -15,6 +15,7 @@ use crate::upstream::Upstream;
 use crate::variant::{self, Request, Variant, VariantError, Variants};
 use crate::verdict::{Decision, Linked, Obstacle, Pair, Place, Proof, State, Which, Witness, decide};
 
+use super::budget::{Budget, Left};
 use super::measure::{Interrupted, Lab, Subject, Use};
 use super::subjects::Subjects;
 
@@ -33,6 +34,10 @@ pub struct Campaign<'a> {
     beside_failures: BTreeSet<(Variant, Name)>,
     /// Decisions on what is known, until more is.
     decided: RefCell<BTreeMap<OverlayName, Decision>>,
+    /// How long it may take.
+    pub(super) budget: Option<Budget>,
+    /// What was not started, for it would have taken too long.
+    pub(super) turned_away: Vec<Left>,
 }
 
 /// An overlay to be proven.
@@ -61,6 +66,8 @@ impl<'a> Campaign<'a> {
             states: BTreeMap::new(),
             beside_failures: BTreeSet::new(),
             decided: RefCell::default(),
+            budget: None,
+            turned_away: Vec::new(),
         }
     }
 
@@ -193,6 +200,18 @@ impl<'a> Campaign<'a> {
         let (Ok(subject), Ok(other)) = (self.subjects.get(failed), self.subjects.get(built)) else {
             return Ok(false);
         };
+        if self.budget.is_some() {
+            let is_known = !lab.failed_once(&subject, test)
+                && lab.is_confirmed(&other, test)
+                && lab.still_fails(&subject, test);
+            let runs = repeats::first_runs(test.repeats) as usize;
+            if !is_known && !self.may_start(failed, test, runs, lab) {
+                // A failure that was not seen again is none.
+                let why = "the budget was used up before it was built again".to_owned();
+                self.learn(failed, name, State::Blocked(Obstacle::Budget(why)));
+                return Ok(true);
+            }
+        }
         self.beside_failures.insert((built.clone(), name.clone()));
         let seeds = repeats::seeds(repeats::first_runs(test.repeats));
         if lab.failed_once(&subject, test) {
@@ -319,12 +338,7 @@ impl<'a> Campaign<'a> {
                         (Err(obstacle), _) => State::Blocked(obstacle),
                         (_, None) => continue,
                     };
-                    let is_new = match &state {
-                        State::NotRun => false,
-                        State::Ran(ran) => ran.runs.len() > before.unwrap_or(0),
-                        State::Blocked(_) | State::BuildFailed { .. } => before.is_none(),
-                    };
-                    if is_new {
+                    if is_news(&state, before) {
                         learned = true;
                         self.learn(&request.variant, test, state);
                     }
@@ -335,6 +349,15 @@ impl<'a> Campaign<'a> {
             }
         }
         Vec::new()
+    }
+
+    /// What was run of tests on variants, and in how many runs.
+    pub fn on_record(&self) -> impl Iterator<Item = (&Variant, &Name, usize)> {
+        self.states.iter().filter_map(|((variant, test), state)| match state {
+            State::Ran(ran) => Some((variant, test, ran.runs.len())),
+            State::BuildFailed { .. } => Some((variant, test, 0)),
+            State::NotRun | State::Blocked(_) => None,
+        })
     }
 
     /// How many runs are known of a test on a variant; `None`: nothing is known.
@@ -389,24 +412,31 @@ impl<'a> Campaign<'a> {
         let Some(table) = self.workspace.manifest.test(test.as_str()) else { return Ok(false) };
         let before = self.runs(variant, test);
         let state = match self.subjects.get(variant) {
+            Ok(subject) if self.budget.is_some() => {
+                // What is on record costs nothing.
+                let known = lab.known(&subject, table);
+                if is_news(&known, before) {
+                    known
+                } else if self.may_start(variant, table, seeds.len(), lab) {
+                    lab.measure(&subject, table, before.unwrap_or(0), seeds)?
+                } else {
+                    return Ok(false);
+                }
+            }
             Ok(subject) => lab.measure(&subject, table, before.unwrap_or(0), seeds)?,
             Err(obstacle) => State::Blocked(obstacle),
         };
         self.learn(variant, test, state);
         Ok(self.runs(variant, test) != before)
     }
+}
 
-    /// How many runs of a test took how long, on record for any variant: for an estimate.
-    #[must_use]
-    pub fn usual_millis(&self, test: &Name) -> Option<u64> {
-        let runs = self.states.iter().filter(|((_, name), _)| name == test);
-        let millis: Vec<u64> = runs
-            .filter_map(|(_, state)| if let State::Ran(ran) = state { Some(ran) } else { None })
-            .flat_map(|ran| {
-                ran.runs.iter().map(|run| run.processes.iter().map(|process| process.millis).sum())
-            })
-            .collect();
-        millis.iter().max().copied()
+/// Whether a state says more than was known before: `before` runs, or nothing.
+fn is_news(state: &State, before: Option<usize>) -> bool {
+    match state {
+        State::NotRun => false,
+        State::Ran(ran) => ran.runs.len() > before.unwrap_or(0),
+        State::Blocked(_) | State::BuildFailed { .. } => before.is_none(),
     }
 }
 

@@ -192,11 +192,17 @@ impl<'a> Lab<'a> {
         seeds: &[u64],
     ) -> Result<Option<State>, Interrupted> {
         let key = (test.name.value.clone(), subject.sources.whole().to_owned());
-        if self.confirmed.contains(&key) || self.lean_on(subject, test) {
+        if self.is_confirmed(subject, test) {
             return Ok(None);
         }
         self.confirmed.insert(key);
         or_blocked(self.try_measure(subject, test, 0, seeds, Use::NoBuilds)).map(Some)
+    }
+
+    /// Whether it is known that what was built well can be built on this machine as it is now.
+    pub fn is_confirmed(&mut self, subject: &Subject, test: &Test) -> bool {
+        let key = (test.name.value.clone(), subject.sources.whole().to_owned());
+        self.confirmed.contains(&key) || self.lean_on(subject, test)
     }
 
     /// Makes the tree of a variant and builds targets of the upstream. Gives the tree, the build folder and
@@ -351,9 +357,13 @@ impl<'a> Lab<'a> {
         if target_of(test).is_some() {
             (self.events)(Event::Built { steps: ready.steps, wall: started.elapsed() });
         }
+        // Where nothing had to be done, the time says nothing of a build.
+        let took =
+            (ready.steps > 0).then(|| u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
         let folders = self.folders(subject, test)?;
         let outputs = self.identify(&ready, &folders.results)?;
         let mut build = self.good_build(subject, plan, &ready, outputs);
+        build.millis = took;
         let mut result = self.result_of(subject, test, plan, &build, ready.build.as_deref());
         if result.as_ref().is_none_or(|(_, result)| result.runs.len() <= have) {
             result = self.run(subject, test, plan, &build, &ready, &folders, result, seeds)?;

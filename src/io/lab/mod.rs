@@ -26,6 +26,7 @@
 //! | answers of earlier times | `answers` |
 //! | since when an overlay is not needed | `bisection` |
 //! | what verdicts want, until they want no more | `campaign` |
+//! | how long that may take, and will | `budget` |
 //! | several overlays at once: drops, rivals | `together` |
 //! | what a decision was made from, for reports | `account` |
 
@@ -37,6 +38,7 @@ pub mod answers;
 #[cfg(feature = "git")]
 pub mod bisection;
 #[cfg(feature = "git")]
+pub mod budget;
 pub mod campaign;
 pub mod elsewhere;
 pub mod event;

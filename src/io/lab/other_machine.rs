@@ -61,6 +61,7 @@ impl Lab<'_> {
             variant: result.variant.clone(),
             machine: result.machine.clone(),
             recorded: result.recorded,
+            millis: None,
         };
         Some(OnRecord { build, result: Some((name, result)) })
     }

@@ -345,6 +345,7 @@ impl Lab<'_> {
             variant: subject.note.clone(),
             machine: self.machine.clone(),
             recorded: records::now(),
+            millis: None,
         }
     }
 

@@ -73,9 +73,17 @@ impl Builds {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&mut self, test: &Name, profile: Option<&Name>, build: BuildRecord) -> std::io::Result<()> {
+    pub fn add(
+        &mut self,
+        test: &Name,
+        profile: Option<&Name>,
+        mut build: BuildRecord,
+    ) -> std::io::Result<()> {
         let key = key(test, profile);
         let table = self.table(&key);
+        // A build that had nothing to do is the earlier one, and that took its time.
+        let earlier = table.iter().find(|known| known.inputs == build.inputs);
+        build.millis = build.millis.or(earlier.and_then(|known| known.millis));
         table.retain(|known| known.inputs != build.inputs);
         table.push(build);
         if table.len() > KEPT {
