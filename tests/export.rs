@@ -221,6 +221,8 @@ fn quilt_push_makes_the_tree() {
         "{whole}"
     );
     if command("quilt").arg("--version").output().is_err() {
+        let required = std::env::var("OVERLAID_TEST_ORACLES").is_ok_and(|value| value == "require");
+        assert!(!required, "`quilt` is missing, and OVERLAID_TEST_ORACLES=require");
         eprintln!("skipped: there is no quilt");
         return;
     }
