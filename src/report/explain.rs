@@ -232,17 +232,7 @@ mod tests {
             let found = found.unwrap_or_else(|| panic!("{word} is no state of docs/states.md"));
             assert!(found.example.is_some() && found.to_do.is_some(), "{word}");
         }
-        let verdicts = [
-            Verdict::Needed,
-            Verdict::Harmful,
-            Verdict::Mixed,
-            Verdict::Ineffective,
-            Verdict::Droppable,
-            Verdict::Unproven,
-            Verdict::Redundant,
-            Verdict::Inconclusive,
-        ];
-        for word in verdicts.map(Verdict::as_str) {
+        for word in Verdict::ALL.map(Verdict::as_str) {
             let found = meanings(word).into_iter().find(|found| found.kind == "verdict");
             let found = found.unwrap_or_else(|| panic!("{word} is no verdict of docs/verdicts.md"));
             assert!(found.example.is_some() && found.to_do.is_some(), "{word}");

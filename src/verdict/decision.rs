@@ -27,6 +27,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Needed,
+        Self::Harmful,
+        Self::Mixed,
+        Self::Ineffective,
+        Self::Droppable,
+        Self::Unproven,
+        Self::Redundant,
+        Self::Inconclusive,
+    ];
+
     /// The word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {

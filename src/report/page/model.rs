@@ -250,16 +250,7 @@ impl OverlayPart {
 
 /// One of our words, or `inconclusive`.
 fn verdict_word(text: &str) -> &'static str {
-    let all = [
-        Verdict::Needed,
-        Verdict::Harmful,
-        Verdict::Mixed,
-        Verdict::Ineffective,
-        Verdict::Droppable,
-        Verdict::Unproven,
-        Verdict::Redundant,
-    ];
-    all.into_iter().map(Verdict::as_str).find(|word| *word == text).unwrap_or("inconclusive")
+    Verdict::ALL.into_iter().map(Verdict::as_str).find(|word| *word == text).unwrap_or("inconclusive")
 }
 
 /// A commit's address, where the upstream's is one whose scheme is known.
