@@ -13,7 +13,7 @@ use gix::odb::pack::data;
 use super::history::Folder;
 use super::objects::{Oid, Reader, unreadable};
 use super::places::{Place, Places};
-use super::taken_apart::{Copied, TakenApart};
+use super::taken_apart::{Copied, Room, TakenApart};
 use crate::overlay::diff::delta::{Delta, Instruction};
 use crate::upstream::UpstreamError;
 
@@ -43,6 +43,8 @@ struct Kept {
     uses: VecDeque<(u64, (Place, usize))>,
     clock: u64,
     bytes: usize,
+    /// Room of a tree that was dropped, for the next one.
+    spare: Option<Room>,
 }
 
 impl Kept {
@@ -66,6 +68,7 @@ impl Kept {
                 && let Some((_, tree)) = self.trees.remove(&key)
             {
                 self.bytes -= tree.size();
+                self.spare = Rc::into_inner(tree).map(TakenApart::into_room);
             }
         }
     }
@@ -149,7 +152,8 @@ impl<'a> PackedTrees<'a> {
         if delta.after as u64 > LARGEST {
             return None;
         }
-        let mut bytes = Vec::with_capacity(delta.after);
+        let Room { mut bytes, starts } = self.kept.spare.take().unwrap_or_default();
+        bytes.reserve(delta.after);
         let mut copies: Vec<Copied> = Vec::new();
         delta.run(base.bytes.len(), |instruction| match instruction {
             Instruction::Copy(from) => {
@@ -159,6 +163,6 @@ impl<'a> PackedTrees<'a> {
             }
             Instruction::Insert(own) => bytes.extend_from_slice(own),
         })?;
-        TakenApart::from(&self.folders[folder], bytes, base, &copies).ok()
+        TakenApart::from(&self.folders[folder], Room { bytes, starts }, base, &copies).ok()
     }
 }

@@ -21,6 +21,13 @@ pub(super) struct Copied {
     pub from: Range<usize>,
 }
 
+/// A tree's bytes, and room for where its lines start.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub bytes: Vec<u8>,
+    pub starts: Vec<u32>,
+}
+
 /// A tree whose lines are known.
 #[derive(Debug)]
 pub(super) struct TakenApart {
@@ -38,7 +45,7 @@ impl TakenApart {
     /// # Errors
     /// What is wrong, if it is no tree or has a wanted name twice.
     pub fn whole(folder: &Folder, bytes: Vec<u8>) -> Result<Self, String> {
-        let mut tree = Lines::new(folder, &bytes);
+        let mut tree = Lines::new(folder, &bytes, Vec::new());
         tree.read_up_to(bytes.len())?;
         tree.finish(None).map(|(starts, wanted, names)| Self { bytes, starts, wanted, names })
     }
@@ -47,8 +54,9 @@ impl TakenApart {
     ///
     /// # Errors
     /// As [`TakenApart::whole`].
-    pub fn from(folder: &Folder, bytes: Vec<u8>, other: &Self, copies: &[Copied]) -> Result<Self, String> {
-        let mut tree = Lines::new(folder, &bytes);
+    pub fn from(folder: &Folder, tree: Room, other: &Self, copies: &[Copied]) -> Result<Self, String> {
+        let Room { bytes, starts } = tree;
+        let mut tree = Lines::new(folder, &bytes, starts);
         for copied in copies {
             tree.read_up_to(copied.at)?;
             tree.take_over(other, copied)?;
@@ -57,9 +65,17 @@ impl TakenApart {
         tree.finish(Some(other)).map(|(starts, wanted, names)| Self { bytes, starts, wanted, names })
     }
 
+    /// The room that this took, empty.
+    pub fn into_room(self) -> Room {
+        let Self { mut bytes, mut starts, .. } = self;
+        bytes.clear();
+        starts.clear();
+        Room { bytes, starts }
+    }
+
     /// About how much memory this takes.
     pub fn size(&self) -> usize {
-        self.bytes.len() + 4 * self.starts.len() + 8 * self.wanted.len() + size_of::<Self>()
+        self.bytes.capacity() + 4 * self.starts.capacity() + 8 * self.wanted.len() + size_of::<Self>()
     }
 
     /// Where the line behind this one starts.
@@ -83,8 +99,9 @@ struct Lines<'a> {
 type Finished = (Vec<u32>, Vec<(u32, u32)>, Arc<Names>);
 
 impl<'a> Lines<'a> {
-    fn new(folder: &'a Folder, bytes: &'a [u8]) -> Self {
-        let starts = Vec::with_capacity(bytes.len() / 32);
+    fn new(folder: &'a Folder, bytes: &'a [u8], mut starts: Vec<u32>) -> Self {
+        starts.clear();
+        starts.reserve(bytes.len() / 32);
         Self { folder, bytes, at: 0, starts, wanted: Vec::new(), read: Vec::new() }
     }
 
@@ -198,6 +215,10 @@ mod tests {
         (tree.names.iter().map(id).collect(), tree.starts.clone())
     }
 
+    fn room(bytes: Vec<u8>) -> Room {
+        Room { bytes, starts: Vec::new() }
+    }
+
     /// Numbers that look random.
     struct Dice(u32);
 
@@ -243,7 +264,7 @@ mod tests {
             let bytes = tree(&chosen);
             let alone = TakenApart::whole(&folder, bytes.clone()).unwrap();
             let copies = copies(&mut dice, &last.bytes, &bytes);
-            let next = TakenApart::from(&folder, bytes, &last, &copies).unwrap();
+            let next = TakenApart::from(&folder, room(bytes), &last, &copies).unwrap();
             assert_eq!(answer(&next), answer(&alone), "{:?}\n{copies:?}", BString::from(next.bytes));
             shared += usize::from(Arc::ptr_eq(&next.names, &last.names));
             last = next;
@@ -259,17 +280,17 @@ mod tests {
         let cut = good[..good.len() - 1].to_vec();
         let head = [Copied { at: 0, from: 0..cut.len() }];
         assert!(TakenApart::whole(&folder, cut.clone()).is_err());
-        assert!(TakenApart::from(&folder, cut, &other, &head).is_err());
+        assert!(TakenApart::from(&folder, room(cut), &other, &head).is_err());
 
         let twice = [good.clone(), tree(&[("c", 3)])].concat();
         let head = [Copied { at: 0, from: 0..good.len() }];
         assert_eq!(TakenApart::whole(&folder, twice.clone()).unwrap_err(), "it has a name twice");
-        assert_eq!(TakenApart::from(&folder, twice, &other, &head).unwrap_err(), "it has a name twice");
+        assert_eq!(TakenApart::from(&folder, room(twice), &other, &head).unwrap_err(), "it has a name twice");
 
         let copied_twice = [good.clone(), good.clone()].concat();
         let copies = [0, good.len()].map(|at| Copied { at, from: 0..good.len() });
         assert_eq!(
-            TakenApart::from(&folder, copied_twice, &other, &copies).unwrap_err(),
+            TakenApart::from(&folder, room(copied_twice), &other, &copies).unwrap_err(),
             "it has a name twice"
         );
     }
