@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -239,20 +240,28 @@ impl Walk<'_> {
 /// What can be told of a file or a folder without reading it, links followed.
 #[must_use]
 pub fn stat(path: &Path) -> String {
-    match std::fs::metadata(path) {
-        Ok(data) => format!(
-            "{} {}.{} {}.{} {} {} {:o}",
-            data.len(),
-            data.mtime(),
-            data.mtime_nsec(),
-            data.ctime(),
-            data.ctime_nsec(),
-            data.ino(),
-            data.dev(),
-            data.mode()
-        ),
-        Err(_) => "absent".to_owned(),
-    }
+    let mut text = String::new();
+    add_stat(path, &mut text);
+    text
+}
+
+fn add_stat(path: &Path, text: &mut String) {
+    let Ok(data) = std::fs::metadata(path) else {
+        text.push_str("absent");
+        return;
+    };
+    let _ = write!(
+        text,
+        "{} {}.{} {}.{} {} {} {:o}",
+        data.len(),
+        data.mtime(),
+        data.mtime_nsec(),
+        data.ctime(),
+        data.ctime_nsec(),
+        data.ino(),
+        data.dev(),
+        data.mode()
+    );
 }
 
 /// Whether a file was changed at or after a moment (seconds and nanoseconds since 1970), or may have been: times
@@ -267,15 +276,6 @@ pub fn is_newer_than(path: &Path, moment: std::time::SystemTime) -> bool {
     })
 }
 
-/// A hash over stat data.
-fn digest<'a>(stats: impl Iterator<Item = (&'a Path, String)>) -> String {
-    let mut text = String::new();
-    for (path, stat) in stats {
-        text.push_str(&format!("{} {stat}\n", path.display()));
-    }
-    sha256_of(text.as_bytes())
-}
-
 /// Writes down which paths these are, and gives a hash over how they are: [`stands`] takes it.
 ///
 /// # Errors
@@ -284,7 +284,8 @@ pub fn keep(folder: &Path, stats: &Stats) -> std::io::Result<String> {
     let paths: Option<Vec<&str>> = stats.keys().map(|path| path.to_str()).collect();
     let paths = paths.filter(|paths| !paths.iter().any(|path| path.contains('\n')));
     let paths = paths.ok_or_else(|| std::io::Error::other("a path is not UTF-8, or has a line end"))?;
-    let digest = digest(stats.iter().map(|(path, stat)| (path.as_path(), stat.clone())));
+    let text: String = stats.iter().map(|(path, stat)| format!("{} {stat}\n", path.display())).collect();
+    let digest = sha256_of(text.as_bytes());
     let file = folder.join(&digest);
     if !file.is_file() {
         write_atomically(&file, paths.join("\n").as_bytes())?;
@@ -303,20 +304,28 @@ pub fn paths(folder: &Path, digest: &str) -> Option<Vec<PathBuf>> {
 /// Whether all behind a hash are still what they were.
 #[must_use]
 pub fn stands(folder: &Path, known: &str) -> bool {
-    let Some(paths) = paths(folder, known) else { return false };
-    digest(paths.iter().map(PathBuf::as_path).zip(stats_of(&paths))) == known
+    paths(folder, known).is_some_and(|paths| sha256_of(text_of(&paths).as_bytes()) == known)
 }
 
-/// Stat data of many paths, in their order. The kernel takes its time for each, so several cores ask.
-fn stats_of(paths: &[PathBuf]) -> Vec<String> {
+/// Many paths with their stat data, in their order. The kernel takes its time for each, so several cores ask.
+fn text_of(paths: &[PathBuf]) -> String {
     const FEWEST: usize = 256;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
     let share = paths.len().div_ceil(threads).max(FEWEST);
-    let of_part = |part: &[PathBuf]| part.iter().map(|path| stat(path)).collect::<Vec<_>>();
+    let of_part = |part: &[PathBuf]| {
+        let mut text = String::with_capacity(part.len() * 160);
+        for path in part {
+            text.push_str(&path.to_string_lossy());
+            text.push(' ');
+            add_stat(path, &mut text);
+            text.push('\n');
+        }
+        text
+    };
     std::thread::scope(|scope| {
         let parts: Vec<_> = paths.chunks(share).map(|part| scope.spawn(move || of_part(part))).collect();
         // A part that is missing makes another hash: not what it was.
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect()
+        parts.into_iter().map(|part| part.join().unwrap_or_default()).collect()
     })
 }
 
