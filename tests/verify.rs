@@ -253,11 +253,21 @@ fn a_body_below_an_upstream_marker_is_that_file() {
         (format!("int ours;\n{marker}{DELTA}"), true),
         (format!("int ours;\n{}{V1}", marker.replace(&first, &second)), true),
         (format!("int ours;\n{}{V1}", marker.replace("kernel", "nothing")), true),
+        (format!("int ours;\n{}{V1}", marker.replace(&first, &first[..9])), false),
+        (format!("int ours;\n{}{DELTA}", marker.replace(&first, &first[..9])), true),
     ] {
         let project = project(&upstream, &first, &first, "", &content);
         let found = verify(&project).contains(&"error marker-differs ours src/kernel.cu".to_owned());
         assert_eq!(found, broken, "{content}");
     }
+}
+
+#[test]
+fn a_marker_whose_digits_no_commit_has_is_found() {
+    let (upstream, [first, _]) = kernel();
+    let content = format!("int ours;\n// ---- begin upstream src/kernel.cu @ 0123456 ----\n{V1}");
+    let project = project(&upstream, &first, &first, "", &content);
+    assert!(verify(&project).contains(&"error marker-unreadable ours src/kernel.cu".to_owned()));
 }
 
 #[test]
