@@ -9,7 +9,7 @@ use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, OverlayName};
 use crate::io::own_edits;
-use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
+use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::scratch::Scratch;
 use crate::io::verdicts;
 use crate::io::workspace::Workspace;
@@ -60,8 +60,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     edits.extend(super::lock::follow(context, &edits, ui));
     own_edits::write(&context.root, &edits)?;
-    hide_from_git(&context.root)
-        .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     if scratch.note().is_some() {
         scratch.rename_to(&args.new)?;
     }

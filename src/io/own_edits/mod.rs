@@ -21,6 +21,7 @@ use crate::bump::FileEdit;
 use crate::id::BlobId;
 use crate::tree::Mode;
 
+use super::own_files::hide_from_git;
 use journal::{Journal, Step};
 
 const HOME: &str = ".overlaid/edits";
@@ -201,6 +202,7 @@ impl Place {
     fn open(root: &Path) -> Result<Self, OwnEditError> {
         let home = root.join(HOME);
         fs::create_dir_all(&home).map_err(failed("make the folder", &home))?;
+        hide_from_git(root).map_err(failed("write", &root.join(".overlaid/.gitignore")))?;
         let real_root = root.canonicalize().map_err(failed("open", root))?;
         let place = Self { root: root.to_owned(), real_root, home };
         place.check_inside(&Path::new(HOME).join("x"))?;
