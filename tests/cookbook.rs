@@ -62,12 +62,17 @@ fn prepare(recipe: &str, world: &World, project: &Project) {
             let text = format!("FetchContent_Declare(up\n  GIT_REPOSITORY {url}\n  GIT_TAG {pin})\n");
             project.write("CMakeLists.txt", text);
             project.write("patches/src/a.c", ours());
+            project.write("patches/README.md", "what these are\n");
+            project.write("patches/src/a.c.orig", V1);
         }
         "A quilt series, as Debian has it" => {
             let names = mails("debian/patches");
             project.write("debian/patches/series", names.join("\n"));
         }
-        "Mails" => drop(mails("mails")),
+        "Mails" => {
+            mails("mails");
+            project.write("mails/README", "what these are\n");
+        }
         "The branch of a fork" => {}
         "A checkout with edits" => {
             git(world.clone.path(), &["checkout", "-q", "v1.0"]);
@@ -77,8 +82,9 @@ fn prepare(recipe: &str, world: &World, project: &Project) {
         "Patches of west" => {
             let names = mails("zephyr/patches/up");
             let entries: String =
-                names.iter().map(|name| format!("  - path: up/{name}\n    module: up\n")).collect();
-            project.write("zephyr/patches.yml", format!("patches:\n{entries}"));
+                names.iter().map(|name| format!("  - path: up/{name}\n    module: modules/up\n")).collect();
+            let other = "  - path: hal/x.patch\n    module: hal\n";
+            project.write("zephyr/patches.yml", format!("patches:\n{entries}{other}"));
             let text =
                 format!("manifest:\n  projects:\n    - name: up\n      url: {url}\n      revision: {pin}\n");
             project.write("west.yml", text);
