@@ -63,7 +63,10 @@ impl std::fmt::Display for OwnEditError {
             OwnEditError::LeadsOut(path) => {
                 write!(f, "a link leads from `{}` out of the repository", path.display())
             }
-            OwnEditError::Pending => f.write_str("an earlier change of these files was interrupted"),
+            OwnEditError::Pending => f.write_str(
+                "a command that writes your files (bump, import, refresh, drop or another) was interrupted: some \
+                 files are new and some old",
+            ),
             OwnEditError::Damaged(path) => write!(f, "`{}` is damaged", path.display()),
             OwnEditError::Backward => {
                 f.write_str("taking the change back was interrupted; it can only be taken back")
