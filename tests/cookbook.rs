@@ -10,9 +10,11 @@ const V1: &str = "int width = 1;\nint height = 1;\n\nint area() {\n  return widt
 
 /// An upstream with the tag v1.0, and a clone with the branch `ours`.
 struct World {
-    upstream: Upstream,
+    _upstream: Upstream,
     pin: String,
     clone: tempfile::TempDir,
+    /// Where the upstream has its name.
+    hub: tempfile::TempDir,
 }
 
 impl World {
@@ -29,11 +31,13 @@ impl World {
             write(&dir.join(file), text);
             git(dir, &[&who[..], &["commit", "-qam", subject]].concat());
         }
-        Self { upstream, pin, clone }
+        let hub = tempfile::tempdir().expect("a folder");
+        std::os::unix::fs::symlink(upstream.path(), hub.path().join("up")).unwrap();
+        Self { _upstream: upstream, pin, clone, hub }
     }
 
     fn url(&self) -> String {
-        self.upstream.path().display().to_string()
+        self.hub.path().join("up").display().to_string()
     }
 
     /// The commits of the branch as mails in a folder; their names.

@@ -16,8 +16,10 @@ use super::{Format, Meta, exported, header, line_ends, name, strip};
 pub struct Raw {
     /// Where, for a person: `series line 3`.
     pub from: String,
-    /// The name of its file; may have folders.
+    /// The name of its file, or one that would do for it; may have folders.
     pub file: PathBuf,
+    /// Whether the source has a file of its own for it. A commit has none, nor has a mail of a mailbox.
+    pub has_file: bool,
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// How many folders are taken from the front of its names.
@@ -80,7 +82,7 @@ pub fn draft(
     has_crlf: &dyn Fn(&UpstreamPath) -> bool,
     taken: &mut BTreeSet<Name>,
 ) -> Result<Draft, String> {
-    let Raw { from, file, bytes, strip: level, meta: listed } = raw;
+    let Raw { from, file, has_file, bytes, strip: level, meta: listed } = raw;
     let parse = |bytes: &[u8]| diff::parse(bytes).map_err(|error| error.to_string());
     let plain = line_ends::without_cr(&bytes);
     let had_cr = plain.is_some();
@@ -107,6 +109,8 @@ pub fn draft(
     let own = own.ok_or("its name has no letter or digit")?;
     let meta = listed.or(said);
     let name = name::unique(own, taken);
+    // Names are unique, subjects are not.
+    let file = if has_file { file } else { PathBuf::from(format!("{name}.patch")) };
     Ok(Draft { from, name, file, bytes: read, is_releveled, had_cr, patch, meta, needs })
 }
 

@@ -12,6 +12,7 @@ use git2::{
 };
 
 use crate::import::plan::Raw;
+use crate::import::strip::without_idle_names;
 use crate::import::{
     Choice, Format, Listed, Meta, Problem, bazel, cmake_patches, electron, left_out, mail, quilt, west,
 };
@@ -240,6 +241,7 @@ pub fn read(format: Format, place: &Path, choice: &Choice<'_>) -> Result<Read, S
             Some(content) => patches.push(Raw {
                 from: format!("{} line {line}", name.display()),
                 file: file.strip_prefix(&shared).unwrap_or(&file).to_owned(),
+                has_file: true,
                 bytes: content.bytes.to_vec(),
                 strip,
                 meta,
@@ -284,7 +286,7 @@ fn mails(file: &Path, bytes: &[u8]) -> Result<Vec<Raw>, SourceError> {
         }
         let file = if is_one { file.to_owned() } else { named_by_subject(mail, at) };
         let (bytes, meta) = (mail.to_vec(), Meta::default());
-        patches.push(Raw { from, file, bytes, strip: 1, meta });
+        patches.push(Raw { from, file, has_file: is_one, bytes, strip: 1, meta });
     }
     Ok(patches)
 }
@@ -306,7 +308,7 @@ fn workspace_of(folder: &Path) -> PathBuf {
 /// How diffs are made: as `git diff --binary --full-index` makes them.
 fn options() -> DiffOptions {
     let mut options = DiffOptions::new();
-    options.show_binary(true).id_abbrev(40).include_typechange(true);
+    options.show_binary(true).id_abbrev(40);
     options
 }
 
@@ -351,11 +353,12 @@ pub fn read_range(repository: &Path, range: &str) -> Result<Vec<Raw>, SourceErro
         how.omit_numbers(true);
         let mail =
             Email::from_diff(&diff, 1, 1, &id, summary.as_str(), body.as_str(), &commit.author(), &mut how);
-        let bytes = mail.map_err(failed())?.as_slice().to_vec();
+        let bytes = without_idle_names(mail.map_err(failed())?.as_slice());
         let file = named_by_subject(&bytes, patches.len());
         patches.push(Raw {
             from: format!("commit {}", &id.to_string()[..10]),
             file,
+            has_file: false,
             bytes,
             strip: 1,
             meta: Meta::default(),
@@ -381,7 +384,7 @@ pub fn read_checkout(folder: &Path) -> Result<Read, SourceError> {
         .ignore_submodules(true);
     let mut diff = git.diff_tree_to_workdir_with_index(Some(&head), Some(&mut how)).map_err(failed())?;
     diff.find_similar(Some(DiffFindOptions::new().renames(true).for_untracked(true))).map_err(failed())?;
-    let bytes = text_of(&diff).map_err(failed())?;
+    let bytes = without_idle_names(&text_of(&diff).map_err(failed())?);
     let mut read = Read::from(Source::Patches(Vec::new()));
     for nested in nested_repositories(&git).map_err(failed())? {
         read.left_out.push((nested, "it is a repository of its own".to_owned()));
@@ -390,7 +393,7 @@ pub fn read_checkout(folder: &Path) -> Result<Read, SourceError> {
         let name = folder.canonicalize().ok().and_then(|path| path.file_name().map(PathBuf::from));
         let file = name.unwrap_or_else(|| PathBuf::from("checkout")).with_extension("patch");
         let from = format!("checkout {} at {:.10}", folder.display(), commit.id());
-        let raw = Raw { from, file, bytes, strip: 1, meta: Meta::default() };
+        let raw = Raw { from, file, has_file: true, bytes, strip: 1, meta: Meta::default() };
         read.source = Source::Patches(vec![raw]);
     }
     Ok(read)

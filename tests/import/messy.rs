@@ -178,6 +178,8 @@ fn a_checkout_shows_renames_and_leaves_out_repositories_in_it() {
     let dir = clone.path();
     git(dir, &["checkout", "-q", &pin]);
     std::fs::rename(dir.join("src/a.c"), dir.join("src/moved name.c")).unwrap();
+    std::fs::remove_file(dir.join("src/b.c")).unwrap();
+    symlink("moved name.c", dir.join("src/b.c")).unwrap();
     git(dir, &["init", "-q", "inner"]);
     write(&dir.join("inner/x"), "x\n");
     let project = Project::on(&upstream, &pin, "");
@@ -189,6 +191,7 @@ fn a_checkout_shows_renames_and_leaves_out_repositories_in_it() {
     assert!(patch.contains("rename from src/a.c\nrename to src/moved name.c\n"), "{patch}");
     project.run(&["apply"]).expect(0);
     assert!(!project.tree().join("src/a.c").exists());
+    assert_eq!(std::fs::read_link(project.tree().join("src/b.c")).unwrap(), Path::new("moved name.c"));
     assert_eq!(std::fs::read_to_string(project.tree().join("src/moved name.c")).unwrap(), V1);
 }
 
@@ -228,4 +231,29 @@ fn names_of_overlays_have_no_folders_and_numbers_of_a_list() {
     assert!(project.path().join("overlays/up/0001-a-one-is-1.patch").exists());
     let run = project.run(&["import", "patches.yml", "--module", "nothing"]).expect(2);
     assert!(run.stderr.contains("there are: modules/lib/up, other"), "{}", run.stderr);
+}
+
+#[test]
+fn an_empty_file_and_two_commits_of_one_subject_come_over() {
+    let (upstream, pin, clone) = series();
+    let dir = clone.path();
+    for file in ["empty.py", "other.py"] {
+        write(&dir.join(file), "");
+        git(dir, &["add", file]);
+        commit(dir, "src/b.c", &format!("{file}\n"), "fix the build");
+    }
+    std::fs::remove_file(dir.join("empty.py")).unwrap();
+    commit(dir, "src/b.c", "b\n", "no more");
+    let project = Project::on(&upstream, &pin, "");
+    project.run(&["import", dir.to_str().unwrap(), "--range", &format!("{pin}..ours")]).expect(0);
+    assert_tree(&project, dir);
+    assert_eq!(overlays(&project)[3..], ["fix-the-build", "fix-the-build-2", "no-more"]);
+    assert!(project.path().join("overlays/up/fix-the-build-2.patch").exists());
+    // Not committed: the same.
+    write(&dir.join("third.py"), "");
+    let project = Project::on(&upstream, &pin, "");
+    git(dir, &["checkout", "-qf", &pin]);
+    project.run(&["import", "--from-tree", dir.to_str().unwrap()]).expect(0);
+    project.run(&["apply"]).expect(0);
+    assert_eq!(std::fs::read(project.tree().join("third.py")).unwrap(), b"");
 }
