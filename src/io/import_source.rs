@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use git2::{
-    Diff, DiffFindOptions, DiffFormat, DiffOptions, Email, EmailCreateOptions, Oid, Repository, Sort,
-    StatusOptions,
+    Delta, Diff, DiffFindOptions, DiffFormat, DiffLineType, DiffOptions, Email, EmailCreateOptions, Oid,
+    Repository, Sort, StatusOptions,
 };
 
 use crate::import::plan::Raw;
@@ -408,14 +408,22 @@ fn nested_repositories(git: &Repository) -> Result<Vec<PathBuf>, git2::Error> {
     Ok(folders.filter(|path| path.ends_with(b"/")).map(|path| path.to_path_lossy().into_owned()).collect())
 }
 
+/// The text of a diff in the order of paths. What goes away does so before something else comes to its place.
 fn text_of(diff: &Diff<'_>) -> Result<Vec<u8>, git2::Error> {
-    let mut text = Vec::new();
-    diff.print(DiffFormat::Patch, |_, _, line| {
-        if matches!(line.origin(), '+' | '-' | ' ') {
-            text.push(line.origin() as u8);
+    let mut parts: Vec<(Vec<u8>, bool, Vec<u8>)> = Vec::new();
+    diff.print(DiffFormat::Patch, |delta, _, line| {
+        if line.origin_value() == DiffLineType::FileHeader {
+            let path = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes());
+            parts.push((path.unwrap_or_default().to_vec(), delta.status() != Delta::Deleted, Vec::new()));
         }
-        text.extend_from_slice(line.content());
+        if let Some((_, _, text)) = parts.last_mut() {
+            if matches!(line.origin(), '+' | '-' | ' ') {
+                text.push(line.origin() as u8);
+            }
+            text.extend_from_slice(line.content());
+        }
         true
     })?;
-    Ok(text)
+    parts.sort();
+    Ok(parts.into_iter().flat_map(|(_, _, text)| text).collect())
 }
