@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
-use crate::escape::for_terminal;
-use crate::id::Name;
+use crate::escape::{for_shell, for_terminal};
+use crate::id::{CommitId, Name};
 use crate::import::{Choice, Format};
 use crate::io::import_source::{self, Read, Source, SourceError};
 use crate::io::store::Store;
@@ -102,6 +102,10 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         Source::Patches(raw) => patches::plan(&target, format, raw, ui)?,
         Source::Files(found) => files::plan(&target, found, &mut left_out, ui)?,
     };
+    if let (Some(at), Some(folder)) = (read.at, &args.from_tree) {
+        rows.iter_mut()
+            .for_each(|row| row.notes.extend(not_in_it(folder, workspace.manifest.upstream.pin.value, at)));
+    }
     let report = write::check(&target, &edits)?;
     show(&rows, &left_out, &report, args, ui);
     if !args.dry_run {
@@ -109,6 +113,20 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     rows.retain(|row| row.is_doubtful);
     Ok(if rows.is_empty() { Answer::Yes } else { Answer::NeedsPerson })
+}
+
+/// What a person may miss in a checkout that is not at the pin.
+fn not_in_it(folder: &Path, pin: CommitId, at: CommitId) -> Option<String> {
+    (at != pin).then(|| {
+        format!(
+            "the checkout is at {}, not at the pin: what is committed in between is not in it; to have that, too: overlaid \
+             import {} --range {}..{}",
+            at.short(),
+            for_shell(&folder.to_string_lossy()),
+            pin.short(),
+            at.short()
+        )
+    })
 }
 
 fn read(context: &Context, args: &Args, workspace: &Workspace) -> Result<(Format, Read), Failure> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 
+use crate::id::CommitId;
 use crate::import::plan::Raw;
 use crate::import::{
     Choice, Format, Listed, Meta, Problem, bazel, cmake_patches, electron, left_out, mail, quilt, west,
@@ -35,11 +36,13 @@ pub struct Read {
     pub source: Source,
     /// Files that are none of it, with why: a person is told.
     pub left_out: Vec<(PathBuf, String)>,
+    /// The commit that a checkout is at.
+    pub at: Option<CommitId>,
 }
 
 impl From<Source> for Read {
     fn from(source: Source) -> Self {
-        Self { source, left_out: Vec::new() }
+        Self { source, left_out: Vec::new(), at: None }
     }
 }
 
@@ -194,7 +197,7 @@ pub fn read(format: Format, place: &Path, choice: &Choice<'_>) -> Result<Read, S
                     }
                     patches.extend(found);
                 }
-                Ok(Read { source: Source::Patches(patches), left_out })
+                Ok(Read { left_out, ..Source::Patches(patches).into() })
             }
             _ => Err(unclear(
                 format!("`{}` has no list as {} has it", place.display(), format.as_str()),

@@ -52,6 +52,41 @@ pub fn find(content: &[u8]) -> Vec<Marker> {
         .collect()
 }
 
+/// The content with markers that name where an upstream file is now, where a move of the pin took their bodies along: those of
+/// `from`, below which stands what `upstream` has at `to`. `None`: there is none. An abbreviated commit stays abbreviated.
+#[must_use]
+pub fn moved(
+    content: &[u8],
+    from: (&UpstreamPath, CommitId),
+    to: (&UpstreamPath, CommitId),
+    upstream: &[u8],
+) -> Option<Vec<u8>> {
+    let digits_of = from.1.to_string();
+    let (mut out, mut at) = (Vec::with_capacity(content.len()), 0);
+    for marker in find(content) {
+        let Ok((path, digits)) = &marker.source else { continue };
+        if path != from.0
+            || !digits_of.starts_with(digits.as_str())
+            || content[marker.body.clone()] != *upstream
+        {
+            continue;
+        }
+        let line = &content[marker.span.clone()];
+        let Some(captures) = BEGIN.captures(line) else { continue };
+        let (Some(path), Some(commit)) = (captures.get(1), captures.get(2)) else { continue };
+        out.extend_from_slice(&content[at..marker.span.start + path.start()]);
+        out.extend_from_slice(to.0.as_bytes());
+        out.extend_from_slice(&line[path.end()..commit.start()]);
+        out.extend_from_slice(&to.1.to_string().as_bytes()[..commit.len()]);
+        at = marker.span.start + commit.end();
+    }
+    if at == 0 {
+        return None;
+    }
+    out.extend_from_slice(&content[at..]);
+    Some(out)
+}
+
 /// What the upstream says to a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said<'a> {
@@ -150,6 +185,24 @@ mod tests {
             |text: &str| find(format!("// begin upstream a @ {text}\n").as_bytes())[0].source.clone();
         assert_eq!(source("B7C3DD6").map(|(_, digits)| digits), Ok("b7c3dd6".to_owned()));
         assert!(source("main").is_err() && source("b7c3dd").is_err());
+    }
+
+    #[test]
+    fn a_marker_follows_its_body_and_one_whose_body_is_ours_does_not() {
+        let (old, new) = (CommitId::parse(SHA).unwrap(), CommitId::parse(&"c".repeat(40)).unwrap());
+        let (a, b) = (UpstreamPath::parse("a.cu").unwrap(), UpstreamPath::parse("b.cu").unwrap());
+        let text = |path: &str, commit: &str, body: &str| {
+            format!("// ours\n// -- begin upstream {path} @ {commit} --\n{body}// end upstream\nint c;\n")
+        };
+        let moved = |text: &str| {
+            moved(text.as_bytes(), (&a, old), (&b, new), b"int b;\n")
+                .map(|out| String::from_utf8(out).unwrap())
+        };
+        assert_eq!(moved(&text("a.cu", SHA, "int b;\n")), Some(text("b.cu", &"c".repeat(40), "int b;\n")));
+        assert_eq!(moved(&text("a.cu", "b7c3dd6", "int b;\n")), Some(text("b.cu", "ccccccc", "int b;\n")));
+        assert_eq!(moved(&text("a.cu", SHA, "int ours;\n")), None);
+        assert_eq!(moved(&text("other.cu", SHA, "int b;\n")), None);
+        assert_eq!(moved(&text("a.cu", "1234567", "int b;\n")), None);
     }
 
     #[test]

@@ -196,6 +196,18 @@ fn a_checkout_shows_renames_and_leaves_out_repositories_in_it() {
 }
 
 #[test]
+fn a_checkout_that_is_not_at_the_pin_says_what_is_not_in_it() {
+    let (upstream, pin, clone) = series();
+    write(&clone.path().join("new.c"), "new\n");
+    let project = Project::on(&upstream, &pin, "");
+    let run = project.run(&["import", "--from-tree", clone.path().to_str().unwrap()]).expect(0);
+    let command = run.stdout.split_once("to have that, too: ").unwrap().1;
+    project.shell(command.lines().next().unwrap()).expect(0);
+    assert_tree(&project, clone.path());
+    assert!(project.tree().join("new.c").exists());
+}
+
+#[test]
 fn a_clean_checkout_of_a_branch_leads_to_its_commits() {
     let (upstream, pin, clone) = series();
     let project = Project::on(&upstream, &pin, "");

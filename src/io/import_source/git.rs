@@ -9,6 +9,7 @@ use git2::{
 
 use bstr::ByteSlice;
 
+use crate::id::CommitId;
 use crate::import::Meta;
 use crate::import::plan::Raw;
 use crate::import::strip::without_idle_names;
@@ -100,6 +101,7 @@ pub fn read_checkout(folder: &Path) -> Result<Read, SourceError> {
     diff.find_similar(Some(DiffFindOptions::new().renames(true).for_untracked(true))).map_err(failed())?;
     let bytes = without_idle_names(&text_of(&diff).map_err(failed())?);
     let mut read = Read::from(Source::Patches(Vec::new()));
+    read.at = CommitId::parse(&commit.id().to_string()).ok();
     for nested in nested_repositories(&git).map_err(failed())? {
         read.left_out.push((nested, "it is a repository of its own".to_owned()));
     }
