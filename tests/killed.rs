@@ -10,6 +10,9 @@ use crate::support::{Project, Upstream, write};
 
 const NUMBERS: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\ntwelve\n";
 
+/// Files by their path in a repository.
+type Files = BTreeMap<String, Vec<u8>>;
+
 /// What a person wrote into the folder of `edit`.
 const BY_HAND: &str = "by hand";
 
@@ -87,8 +90,8 @@ impl Scene {
 }
 
 /// The files that a person cares for.
-fn own(root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
+fn own(root: &Path) -> Files {
+    let mut files = Files::new();
     for top in ["manifests", "overlays", "docs", "CMakeLists.txt", "mails"] {
         if !root.join(top).exists() {
             continue;
@@ -144,7 +147,7 @@ fn assert_recovers(
     scene: &Scene,
     root: &Path,
     ended: &Output,
-    (old, new): (&BTreeMap<String, Vec<u8>>, &BTreeMap<String, Vec<u8>>),
+    (old, new): (&Files, &Files),
     context: &str,
     tally: &mut Tally,
 ) {
