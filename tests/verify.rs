@@ -138,6 +138,8 @@ fn files_and_globs_that_lead_nowhere_are_found() {
     let project = Project::on(&upstream, &first, &tables);
     project.write("overlays/up/src/kernel.cu", DELTA);
     project.write("overlays/up/src/forgotten.cu", "int x;\n");
+    project.write("overlays/up/README.md", "what these are\n");
+    project.write("overlays/up/src/kernel.cu.orig", "int x;\n");
     let mut found = verify(&project);
     found.sort();
     assert_eq!(
@@ -148,6 +150,8 @@ fn files_and_globs_that_lead_nowhere_are_found() {
             "error glob-matches-nothing - -",
             "error unnamed-file - -",
             "warning unchecked-overlay ours -",
+            "warning unnamed-file - -",
+            "warning unnamed-file - -",
         ]
     );
     // For all other commands, a glob of an overlay that matches nothing is an error of the manifest.

@@ -9,7 +9,6 @@ pub mod cmake_patches;
 pub mod electron;
 pub mod exported;
 pub mod header;
-pub mod left_out;
 pub mod line_ends;
 pub mod mail;
 pub mod name;

@@ -11,8 +11,9 @@ use bstr::ByteSlice;
 use crate::id::CommitId;
 use crate::import::plan::Raw;
 use crate::import::{
-    Choice, Format, Listed, Meta, Problem, bazel, cmake_patches, electron, left_out, mail, quilt, west,
+    Choice, Format, Listed, Meta, Problem, bazel, cmake_patches, electron, mail, quilt, west,
 };
+use crate::overlay::beside;
 use crate::tree::Content;
 
 use super::own_files::{Disk, OwnFiles};
@@ -159,7 +160,7 @@ fn is_repository(folder: &Path) -> bool {
 
 /// Why a file beside patches is none, if that is certain.
 fn about_patches(file: &Path) -> Option<&'static str> {
-    left_out::by_name(file).or_else(|| left_out::about_the_folder(file))
+    beside::by_name(file).or_else(|| beside::about_the_folder(file))
 }
 
 fn is_patch_name(path: &Path) -> bool {

@@ -59,6 +59,17 @@ fn what_nobody_means_stays_out_of_a_folder_of_whole_files_and_the_table_says_so(
 }
 
 #[test]
+fn overlays_that_lie_where_ours_lie_stay_there() {
+    let (upstream, pin, _clone) = series();
+    let project = Project::on(&upstream, &pin, "");
+    project.write("overlays/up/src/a.c", V1.replace("six", "6"));
+    project.write("overlays/up/README.md", "what these are\n");
+    project.run(&["import", "overlays/up"]).expect(0);
+    assert_eq!(overlays(&project), ["a"]);
+    project.run(&["verify"]).expect(0);
+}
+
+#[test]
 fn a_folder_in_which_nothing_is_left_says_why() {
     let (upstream, pin, _clone) = series();
     let project = Project::on(&upstream, &pin, "");

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use globset::{GlobSet, GlobSetBuilder};
 
 use crate::id::{BlobId, CommitId, Name, UpstreamPath};
-use crate::import::{left_out, name};
+use crate::import::name;
 use crate::io::store::Store;
 use crate::manifest::edit::{Value, add_overlay, set_key};
 use crate::manifest::pattern;
-use crate::overlay::Loaded;
+use crate::overlay::{Loaded, beside};
 use crate::provenance::base::infer;
 use crate::tree::{Content, Listing};
 use crate::upstream::Upstream;
@@ -47,7 +47,7 @@ pub(super) fn plan(
             continue;
         }
         let is_wanted = included.is_match(&file);
-        if let Some(why) = left_out::by_name(&file).filter(|_| !is_wanted) {
+        if let Some(why) = beside::by_name(&file).filter(|_| !is_wanted) {
             left_out.push((file, why.to_owned()));
             continue;
         }
@@ -143,7 +143,7 @@ fn globs(option: &str, globs: &[String]) -> Result<GlobSet, Failure> {
 
 /// Why nobody misses a file: the pin has the same, or it is about the folder and not from the upstream's.
 fn needless(one: &Mapped, listing: &Listing, store: &Store) -> Result<Option<String>, Failure> {
-    let about = left_out::about_the_folder(&one.file);
+    let about = beside::about_the_folder(&one.file);
     let Some(entry) = listing.get(&one.path) else {
         return Ok(about.map(|why| format!("{why}, and the upstream has none")));
     };
@@ -152,7 +152,7 @@ fn needless(one: &Mapped, listing: &Listing, store: &Store) -> Result<Option<Str
     }
     let Some(why) = about else { return Ok(None) };
     let upstream = store.blob(entry.id)?;
-    let is_from = left_out::is_from(&one.content.bytes, &upstream);
+    let is_from = beside::is_from(&one.content.bytes, &upstream);
     Ok((!is_from).then(|| format!("{why}, and is not made from the upstream's")))
 }
 

@@ -1,8 +1,7 @@
-//! Files in a folder that nobody means to import: what editors, desktops and git leave behind, and what tells people, or a
-//! build, about the folder itself.
+//! Files that lie beside overlays and are none: what editors, desktops and git leave behind, and what tells people, or a build,
+//! about the folder itself.
 //!
-//! Decides by names, and where a name can be either, by the content. What is left out is told with the reason, and a person
-//! can have it all the same.
+//! Decides by names, and where a name can be either, by the content. Whoever leaves one out says so, and with which reason.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,6 +36,13 @@ pub fn about_the_folder(file: &Path) -> Option<&'static str> {
         .then_some("it belongs to the folder")
 }
 
+/// Whether nobody would take a file of this name for an overlay that the manifest forgot.
+#[must_use]
+pub fn is_no_source(file: &Path) -> bool {
+    let name = file.to_string_lossy().to_ascii_lowercase();
+    by_name(file).is_some() || name.starts_with("readme") || name.starts_with(".git")
+}
+
 /// Whether most of a text is from another one: half of its lines that say something.
 #[must_use]
 pub fn is_from(text: &[u8], other: &[u8]) -> bool {
@@ -68,6 +74,16 @@ mod tests {
         }
         for file in ["src/README.md", "src/CMakeLists.txt", "norm.cu"] {
             assert_eq!(about_the_folder(Path::new(file)), None, "{file}");
+        }
+    }
+
+    #[test]
+    fn what_upstream_may_have_is_a_source() {
+        for file in ["README.md", ".gitattributes", "a/x.orig", ".DS_Store"] {
+            assert!(is_no_source(Path::new(file)), "{file}");
+        }
+        for file in ["CMakeLists.txt", "LICENSE", "src/README.md", "a.cu"] {
+            assert!(!is_no_source(Path::new(file)), "{file}");
         }
     }
 
