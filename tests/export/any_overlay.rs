@@ -9,7 +9,7 @@ use crate::edit::random::{edit, text};
 use crate::support::random::Random;
 use crate::support::{Project, Upstream, git, git_bytes, write};
 
-const ROUNDS: usize = 24;
+const ROUNDS: usize = 12;
 const FILES: [&str; 8] =
     ["src/a.c", "src/b.c", "src/c c.txt", "bin/tool", "src/d.c", "src/é.c", "win.txt", "deep/er/f.txt"];
 
