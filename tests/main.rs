@@ -31,6 +31,7 @@ mod histories;
 mod import;
 mod init;
 mod integrations;
+mod killed;
 mod lex;
 mod lock;
 mod manifest;
