@@ -19,6 +19,7 @@ mod explain;
 mod export;
 mod import;
 mod init;
+mod legend;
 mod lock;
 mod locked;
 mod man;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::html::{Text, link, shorten};
 use super::model::{OverlayPart, ProofPart, UpstreamPart, commit_address};
-use super::{anchor, class, delta, sign, variants};
+use super::{anchor, class, delta, variants};
 use crate::report::picture;
 use crate::upstream::Commit;
 use crate::verdict::Verdict;
@@ -43,7 +43,7 @@ pub(super) fn write(
         out,
         "<p class=\"lead {}\"><span class=\"sign {0}\" aria-hidden=\"true\">{}</span> <span><strong>{}</strong>: {}</span></p>",
         class(hand),
-        sign(hand),
+        hand.sign(),
         hand.as_str(),
         Text(shorten(&why, SENTENCE))
     );
