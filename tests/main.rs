@@ -34,6 +34,7 @@ mod integrations;
 mod lex;
 mod lock;
 mod manifest;
+mod manuals;
 mod merge;
 mod notes;
 mod page;

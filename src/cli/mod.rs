@@ -126,6 +126,12 @@ enum Command {
     Import(import::Args),
 }
 
+/// All commands and their options, as they are parsed.
+#[must_use]
+pub fn definition() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
 /// Parses the arguments, runs the command, says how it went.
 #[must_use]
 pub fn main() -> ExitCode {

@@ -82,11 +82,19 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
             ]
         })
         .collect();
-    out.line(table::render(&["overlay", "verdict", "what to do"], &rows));
-    for line in legend::lines(&[meanings(outcome)], None) {
+    let table = table::render(&["overlay", "verdict", "what to do"], &rows);
+    out.line(table.trim_end());
+    let meanings = legend::lines(&[meanings(outcome)], None);
+    let is_empty = meanings.is_empty();
+    if !is_empty {
+        out.line("");
+    }
+    for line in meanings {
         out.line(line);
     }
-    out.line(Tone::Dim.paint("more about a word: overlaid prove --explain WORD"));
+    if !is_empty {
+        out.line(Tone::Dim.paint("more about a word: overlaid prove --explain WORD"));
+    }
     for contest in &outcome.rivals {
         for line in super::rivals::lines(contest) {
             out.line(line);
