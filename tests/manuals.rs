@@ -25,8 +25,8 @@ use page::{Block, Page};
 /// Pages with a test of their own, or that are made by the program.
 const ELSEWHERE: [&str; 1] = ["docs/cookbook.md"];
 
-/// The first line of a lock file.
-const NO_COMMANDS: [&str; 1] = ["overlaid lock 1"];
+/// The first line of a lock file, and any command.
+const NO_COMMANDS: [&str; 2] = ["overlaid lock 1", "overlaid ..."];
 
 fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

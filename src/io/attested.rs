@@ -16,24 +16,33 @@ pub fn folder(docs: &Path, upstream: &str) -> PathBuf {
 /// All reports in a folder, and the files that are none, with what is wrong with them.
 #[must_use]
 pub fn load(folder: &Path) -> (Vec<Attestation>, Vec<(PathBuf, String)>) {
+    load_notes(folder, SCHEMA, |report: &Attestation| &report.schema)
+}
+
+/// All notes of one format in a folder, in the order of their names, and the files that are none.
+pub(super) fn load_notes<T: serde::de::DeserializeOwned>(
+    folder: &Path,
+    expected: &str,
+    schema: fn(&T) -> &String,
+) -> (Vec<T>, Vec<(PathBuf, String)>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|file| file.extension().is_some_and(|e| e == "json"))
         .collect();
     files.sort();
-    let (mut reports, mut refused) = (Vec::new(), Vec::new());
+    let (mut notes, mut refused) = (Vec::new(), Vec::new());
     for file in files {
         let read = std::fs::read(&file).map_err(|error| error.to_string());
-        let report = read
-            .and_then(|text| serde_json::from_slice::<Attestation>(&text).map_err(|error| error.to_string()));
-        match report {
-            Ok(report) if report.schema == SCHEMA => reports.push(report),
-            Ok(report) => refused.push((file, format!("its schema is `{}`", report.schema))),
+        let note =
+            read.and_then(|text| serde_json::from_slice::<T>(&text).map_err(|error| error.to_string()));
+        match note {
+            Ok(note) if schema(&note) == expected => notes.push(note),
+            Ok(note) => refused.push((file, format!("its schema is `{}`", schema(&note)))),
             Err(why) => refused.push((file, why)),
         }
     }
-    (reports, refused)
+    (notes, refused)
 }
 
 /// Writes a report into a file of its own and gives its name.

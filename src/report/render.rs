@@ -11,6 +11,7 @@ use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
 
+use crate::evidence::attested::Attestation;
 use crate::id::CommitId;
 use crate::verdict::{Decision, Proof};
 
@@ -311,6 +312,16 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         ("read", Label::Read(material.facts.pin).to_string()),
         ("inferred", Label::Inferred.to_string()),
     ]);
+    let reported: Vec<Said> =
+        material.facts.attested.iter().map(|report| reported(report, material)).collect();
+    let bisected = material.facts.bisected.iter().map(|note| Said {
+        text: match &note.profile {
+            Some(profile) => format!("bisect under profile {profile}: {}", note.text()),
+            None => format!("bisect: {}", note.text()),
+        },
+        label: Label::Measured(note.device()).to_string(),
+    });
+    let bisected: Vec<Said> = bisected.collect();
     minijinja::context! {
         overlay => Value::from(Serde(&material.known)),
         upstream => Value::from(Serde(&material.upstream)),
@@ -319,6 +330,8 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         template => template.as_str(),
         proofs => Value::from(Serde(proofs)),
         newer => Value::from(Serde(&material.newer)),
+        reported => Value::from(Serde(reported)),
+        bisected => Value::from(Serde(bisected)),
         diff => Value::from(Serde(diff)),
         diff_more => more,
         places => Value::from(Serde(places(material))),
@@ -330,6 +343,27 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         retired => Value::from(Serde(&material.facts.retired)),
         bump => Value::from(Serde(&material.bump)),
     }
+}
+
+/// A sentence with the ground that it stands on.
+#[derive(Debug, Clone, Serialize)]
+struct Said {
+    text: String,
+    label: String,
+}
+
+/// What a person reports, and whether what was measured says otherwise.
+fn reported(report: &Attestation, material: &Material<'_>) -> Said {
+    let contradicted = material
+        .proofs
+        .iter()
+        .map(|(_, _, decision)| decision.verdict)
+        .find(|verdict| report.contradicts(*verdict));
+    let text = match contradicted {
+        Some(verdict) => report.reason(verdict).text,
+        None => report.text(),
+    };
+    Said { text, label: Label::Reported(report.by.clone()).to_string() }
 }
 
 /// The stretches of upstream's own lines that the overlay takes away, with a line of context.

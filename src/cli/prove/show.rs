@@ -128,7 +128,8 @@ fn hand(outcome: &Outcome, decision: &Decision) -> Hand {
     if outcome.stand_back.contains(&decision.overlay) {
         return Hand::Keep;
     }
-    Hand::of_verdict(decision.verdict.as_str())
+    let is_contradicted = decision.reasons.iter().any(|reason| reason.code == "attested-otherwise");
+    if is_contradicted { Hand::Decide } else { Hand::of_verdict(decision.verdict.as_str()) }
 }
 
 /// What the verdicts mean that stand in the table.

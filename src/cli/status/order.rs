@@ -10,18 +10,21 @@ use crate::report::hand::Hand;
 use super::super::Tone;
 use super::super::legend::Group;
 
-/// What there is to do about an overlay, as far as its state and the last verdict tell.
+/// What there is to do about an overlay, as far as its state and the last verdict tell. `is_contradicted`: somebody reports
+/// otherwise.
 #[must_use]
 pub fn hand(
     loaded: &Loaded,
     report: &OverlayReport,
     noted: Option<&Noted>,
+    is_contradicted: bool,
     is_off: bool,
     pin: CommitId,
 ) -> Hand {
     let is_meant = matches!(acceptance(&loaded.overlay, report, pin), Acceptance::Holds(_));
     let holds = noted.filter(|noted| noted.content == report.content_digest(pin));
     let verdict = match holds {
+        Some(_) if is_contradicted => Some(Hand::Decide),
         Some(noted) => Some(Hand::of_verdict(&noted.verdict)),
         // Its tests have not been asked. Of one without tests, or that is off, nobody would.
         None => (!loaded.overlay.tests.is_empty() && !is_off).then_some(Hand::FindOut),

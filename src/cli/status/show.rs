@@ -122,7 +122,14 @@ fn row<'a>(
     Row {
         loaded,
         report,
-        hand: order::hand(loaded, report, last.map(|(_, noted)| noted), is_off, pin),
+        hand: order::hand(
+            loaded,
+            report,
+            last.map(|(_, noted)| noted),
+            last.is_some_and(|(_, noted)| known.contradicts(report.name.as_str(), &noted.verdict, pin)),
+            is_off,
+            pin,
+        ),
         change: describe_change(report),
         verdict,
         proven,

@@ -1,6 +1,8 @@
 //! What the page shows: values that were found out elsewhere.
 
 use crate::evidence::Machine;
+use crate::evidence::attested::Attestation;
+use crate::evidence::bisected::Bisected;
 use crate::lex::Delta;
 use crate::overlay::diff::{Marked, What};
 use crate::provenance::OverlayReport;
@@ -53,6 +55,10 @@ pub struct OverlayPart {
     pub tests: Vec<String>,
     /// Whether its state is meant, and why.
     pub accepted: Option<String>,
+    /// What people report of runs that cannot be made here.
+    pub reported: Vec<Attestation>,
+    /// What searches over the upstream's history came to.
+    pub bisected: Vec<Bisected>,
     /// Its own change, path by path; `Err`: it cannot be told, and why.
     pub delta: Result<Vec<PathDelta>, String>,
     /// What evidence says, profile by profile.
@@ -170,6 +176,16 @@ impl OverlayPart {
         self.proofs.iter().map(|proof| (proof, word(proof))).collect()
     }
 
+    /// What somebody reports against a verdict.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        let verdicts = || self.proofs.iter().map(|proof| proof.decision.verdict);
+        self.reported.iter().find_map(|report| {
+            let verdict = verdicts().find(|verdict| report.contradicts(*verdict))?;
+            Some(report.reason(verdict).text)
+        })
+    }
+
     /// What there is to do, and why, in one sentence.
     #[must_use]
     pub fn to_do(&self) -> (Hand, String) {
@@ -185,6 +201,9 @@ impl OverlayPart {
             (Hand::of_verdict(word), why)
         });
         let verdict = of_verdict.min_by_key(|(hand, _)| *hand);
+        if let Some(why) = self.contradiction() {
+            return (Hand::Decide, why);
+        }
         let why = self.report.paths.iter().find(|path| path.state == self.report.state);
         let why = why.map(|path| path.why.clone()).or_else(|| self.report.why.clone()).unwrap_or_default();
         let of_state = Hand::of_state(&self.report, self.accepted.is_some());
