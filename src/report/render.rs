@@ -93,6 +93,7 @@ pub struct ProofView {
     arch: String,
     cpu: String,
     driver: Option<String>,
+    cuda: Option<String>,
     toolchains: Vec<String>,
     date: String,
     verdict: &'static str,
@@ -103,6 +104,7 @@ pub struct ProofView {
     attributed: usize,
     redundant: bool,
     odd: Vec<String>,
+    findings: Vec<String>,
     tables: Vec<TestTable>,
     records: Vec<RecordLine>,
     commands: Vec<TestCommand>,
@@ -432,6 +434,7 @@ fn view(
         arch: measured.machine.arch.clone(),
         cpu: measured.machine.cpu.clone(),
         driver: measured.machine.driver.clone(),
+        cuda: measured.machine.cuda.clone(),
         toolchains,
         date: date(measured.recorded),
         verdict: decision.verdict.as_str(),
@@ -441,6 +444,12 @@ fn view(
         unfixed: decision.unfixed.len(),
         attributed: decision.attributed.len(),
         redundant: measured.redundant,
+        findings: decision
+            .reasons
+            .iter()
+            .filter(|reason| reason.code == "finding")
+            .map(|reason| reason.text.clone())
+            .collect(),
         odd: decision
             .reasons
             .iter()
