@@ -100,6 +100,16 @@ fn a_report_and_the_page_show_it_as_theirs_and_a_later_one_makes_the_report_outd
     let page = project.read(".overlaid/report.html");
     assert!(page.contains("Reported by people, not measured") && page.contains("a model passes without it"));
 
+    // Another name takes it along.
+    project.run(&["rename", "fix", "mend"]).expect(0);
+    let status = project.run(&["status"]).expect(0);
+    assert!(
+        status.stdout.contains("it can go: Ada reports that a model passes without it"),
+        "{}",
+        status.stdout
+    );
+    project.run(&["rename", "mend", "fix"]).expect(0);
+
     // Somebody else says otherwise: the report does not say that yet.
     let note = "two [x](y) <b>cards</b>";
     let args =

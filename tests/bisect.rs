@@ -83,6 +83,11 @@ fn what_a_search_found_stands_in_the_report_and_on_the_page_as_long_as_it_holds(
     let page = |project: &Project| project.run(&["report", "--html", "-"]).expect(0).stdout;
     let shown = page(project);
     assert!(shown.contains("Searched in upstream") && shown.contains("measured on CPU "), "{shown}");
+    // Another name takes it along.
+    project.run(&["rename", "fix", "mend"]).expect(0);
+    assert!(page(project).contains("Searched in upstream"));
+    assert!(project.read("docs/upstream/bisected/up/mend.unneeded.json").contains("\"mend\""));
+    project.run(&["rename", "mend", "fix"]).expect(0);
     // An edit of the overlay makes it a thing of the past.
     project.write("overlays/up/cases/hero", case_file("hero", "good") + "# more\n");
     assert!(!page(project).contains("Searched in upstream"));

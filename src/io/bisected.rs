@@ -5,9 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::attested::load_notes;
+use super::attested::{load_notes, to_text};
 use super::hashes::write_atomically;
 use crate::evidence::bisected::{Asked, Bisected, SCHEMA};
+use crate::id::OverlayName;
 
 /// The folder of an upstream's notes, relative to the repository.
 #[must_use]
@@ -19,6 +20,15 @@ pub fn folder(docs: &Path, upstream: &str) -> PathBuf {
 #[must_use]
 pub fn load(folder: &Path) -> Vec<Bisected> {
     load_notes(folder, SCHEMA, |note: &Bisected| &note.schema).0
+}
+
+/// The text of a note with another name of the overlay; `None` if it is about another one, or is none of ours.
+#[must_use]
+pub fn renamed(text: &[u8], old: &str, new: &OverlayName) -> Option<Vec<u8>> {
+    let mut note: Bisected = serde_json::from_slice(text).ok()?;
+    let is_it = note.schema == SCHEMA && note.overlay.as_str() == old;
+    note.overlay.clone_from(new);
+    to_text(&note).filter(|_| is_it)
 }
 
 /// Writes a note and gives the name of its file.
