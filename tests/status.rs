@@ -299,6 +299,24 @@ fn what_needs_a_hand_stands_first_and_only_words_of_the_table_are_explained() {
 }
 
 #[test]
+fn of_a_rival_that_stands_back_nobody_is_asked_to_do_anything() {
+    let (upstream, commits) = kernel();
+    let overlay = |name: &str, active: bool| {
+        let base = &commits[2];
+        format!(
+            "\n[[overlay]]\nname = \"{name}\"\nbase = \"{base}\"\ndelete = [\"README\"]\nrivals = \"way\"\nactive = {active}\n"
+        )
+    };
+    let project = Project::on(&upstream, &commits[2], &(overlay("one", false) + &overlay("two", true)));
+    let shown = project.run(&["status"]).expect(0).stdout;
+    let rows: Vec<Vec<&str>> =
+        shown.lines().skip(2).take(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..3], ["one", "fresh", "code"], "{shown}");
+    assert!(rows[0].ends_with(&["stands", "back"]), "{shown}");
+    assert_eq!(rows[1][..3], ["two", "keep", "fresh"], "{shown}");
+}
+
+#[test]
 fn a_name_that_leaves_no_room_is_cut_in_the_table_and_whole_below_it() {
     let (upstream, commits) = kernel();
     let name = format!("first-{}-last", "and-so-on-".repeat(8));

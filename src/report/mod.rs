@@ -21,6 +21,7 @@ pub mod links;
 pub mod markdown;
 pub mod page;
 pub mod picture;
+mod proof_view;
 pub mod quote;
 pub mod render;
 pub mod retired;

@@ -40,6 +40,13 @@ struct Row<'a> {
     activity: String,
 }
 
+impl Row<'_> {
+    /// Whether a rival is applied instead of it: then there is nothing to do about it, and nothing to keep.
+    fn is_waiting(&self) -> bool {
+        !self.loaded.overlay.active && self.hand == Hand::Keep
+    }
+}
+
 /// A column that can be left out where there is no room, and what stands before its text below the table then.
 struct Spare {
     heading: &'static str,
@@ -87,7 +94,8 @@ pub fn print(
     let (shown, left_out) = table(&rows, ui.line_width());
     ui.line(shown);
     let has_doubt = rows.iter().any(|row| row.verdict.ends_with('?'));
-    for line in legend::lines(&order::legend(&hands, reports, has_doubt), ui.line_width()) {
+    let shown: Vec<Hand> = rows.iter().filter(|row| !row.is_waiting()).map(|row| row.hand).collect();
+    for line in legend::lines(&order::legend(&shown, reports, has_doubt), ui.line_width()) {
         ui.line(line);
     }
     ui.line(format_args!("{}\n", Tone::Dim.paint("more about a word: overlaid status --explain WORD")));
@@ -165,7 +173,10 @@ fn table(rows: &[&Row<'_>], width: Option<usize>) -> (String, Vec<usize>) {
         let is_in = |at: &usize| !left_out.contains(at);
         let mut columns = vec![
             column("overlay", &|row| row.report.name.as_str().into()),
-            column("to do", &|row| order::tone(row.hand).cell(row.hand.as_str())),
+            column("to do", &|row| match row.is_waiting() {
+                true => "".into(),
+                false => order::tone(row.hand).cell(row.hand.as_str()),
+            }),
             column("state", &|row| tone(row.report.state).cell(row.report.state.as_str())),
         ];
         columns.extend([3].iter().filter(|at| is_in(at)).map(|at| spare(*at)));
