@@ -1,6 +1,6 @@
 # `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: integrations reports help demo demo-tiles test test-cuda test-gpu check bench bench-history cases corpus tools fmt clippy doc
+.PHONY: integrations reports sarif help demo demo-tiles test test-cuda test-gpu check bench bench-history cases corpus tools fmt clippy doc
 
 # Tools that `make tools` put into a local folder come after the machine's own.
 export PATH := $(PATH):$(CURDIR)/target/tools/bin
@@ -41,6 +41,9 @@ corpus: ## CLONE=DIR [SEED=N] [COUNT=N]: overlays made from a clone's history, a
 
 integrations: ## look at the hook, the action and the job with the tools of their makers
 	@scripts/integrations-check
+
+sarif: ## hold what status, verify and prove say in SARIF against the published schema; needs npm
+	@scripts/sarif-check
 
 reports: tools ## write the sample's reports in docs/upstream anew, from evidence of this machine
 	@scripts/reports

@@ -81,3 +81,68 @@ fn nobody_waits_for_an_unknown_thing() {
     let args = ["prove", "fix", "--attest", "another model", "--by", "Ada", "--result", "pass"];
     situation.project.run(&args).expect(0);
 }
+
+#[test]
+fn a_report_and_the_page_show_it_as_theirs_and_a_later_one_makes_the_report_outdated() {
+    let situation = waiting(true);
+    let project = &situation.project;
+    project.run(&["prove"]).expect(1);
+    attest(&situation, "pass", 0);
+    project.run(&["report", "fix"]).expect(0);
+    let report = project.read("docs/upstream/fix.md");
+    let line = report
+        .lines()
+        .find(|line| line.contains("Ada reports that a model passes without it"))
+        .expect(&report);
+    assert!(line.ends_with("[reported by Ada]") && line.contains("on two cards"), "{line}");
+    project.run(&["report", "--check"]).expect(0);
+    project.run(&["report", "--html"]).expect(0);
+    let page = project.read(".overlaid/report.html");
+    assert!(page.contains("Reported by people, not measured") && page.contains("a model passes without it"));
+
+    // Another name takes it along.
+    project.run(&["rename", "fix", "mend"]).expect(0);
+    let status = project.run(&["status"]).expect(0);
+    assert!(
+        status.stdout.contains("it can go: Ada reports that a model passes without it"),
+        "{}",
+        status.stdout
+    );
+    project.run(&["rename", "mend", "fix"]).expect(0);
+
+    // Somebody else says otherwise: the report does not say that yet.
+    let note = "two [x](y) <b>cards</b>";
+    let args =
+        ["prove", "--attest", "a model", "--by", "Eve <b>[run]</b>", "--result", "fail", "--note", note];
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    project.run(&args).expect(3);
+    let check = project.run(&["report", "--check"]).expect(1);
+    assert!(check.stdout.contains("outdated"), "{}", check.stdout);
+    project.run(&["report", "fix"]).expect(0);
+    let report = project.read("docs/upstream/fix.md");
+    assert!(report.contains("A person decides") || report.contains("a person decides"), "{report}");
+    assert!(!report.contains("<b>") && report.contains("\\[x\\]"), "{report}");
+    project.run(&["report", "--check"]).expect(0);
+    project.run(&["report", "--html"]).expect(0);
+    let page = project.read(".overlaid/report.html");
+    assert!(page.contains("&lt;b&gt;cards&lt;/b&gt;") && page.contains("</span> decide</span>"), "{page}");
+}
+
+#[test]
+fn an_overlay_that_somebody_reports_to_be_needed_is_dropped_only_with_a_reason() {
+    let situation = waiting(true);
+    let project = &situation.project;
+    project.run(&["prove"]).expect(1);
+    attest(&situation, "fail", 3);
+    let status = project.run(&["status"]).expect(0);
+    assert!(status.stdout.lines().nth(2).unwrap().starts_with("fix      decide"), "{}", status.stdout);
+    let run = project.run(&["drop", "fix", "--by", "Ada"]).expect(3);
+    assert!(
+        run.stderr.contains("a model fails without it") && run.stderr.contains("--force --reason"),
+        "{}",
+        run.stderr
+    );
+    assert!(project.read("manifests/up.toml").contains("name = \"fix\""));
+    project.run(&["drop", "fix", "--by", "Ada", "--force", "--reason", "the model is gone"]).expect(0);
+    assert!(project.read("docs/upstream/retired/fix.toml").contains("the model is gone"));
+}

@@ -67,6 +67,37 @@ fn the_commit_that_made_it_unneeded_is_found_and_the_search_is_on_record() {
 }
 
 #[test]
+fn what_a_search_found_stands_in_the_report_and_on_the_page_as_long_as_it_holds() {
+    let (situation, commits) = line("wrong", &["-", "-", "good", "-"]);
+    let project = &situation.project;
+    let run = project.run(&["bisect", "fix"]).expect(0);
+    assert!(run.stderr.contains("noted in docs/upstream/bisected/up/fix.unneeded.json"), "{}", run.stderr);
+    project.run(&["prove"]).expect(1);
+    project.run(&["report", "fix"]).expect(0);
+    let report = project.read("docs/upstream/fix.md");
+    let start = format!("- bisect: no longer needed from {} go on on (searched 5 commits", &commits[3][..10]);
+    let found =
+        report.lines().find(|found| found.starts_with(&start)).unwrap_or_else(|| panic!("{start}\n{report}"));
+    assert!(found.contains("[measured on CPU "), "{found}");
+    project.run(&["report", "--check"]).expect(0);
+    let page = |project: &Project| project.run(&["report", "--html", "-"]).expect(0).stdout;
+    let shown = page(project);
+    assert!(shown.contains("Searched in upstream") && shown.contains("measured on CPU "), "{shown}");
+    // Another name takes it along.
+    project.run(&["rename", "fix", "mend"]).expect(0);
+    assert!(page(project).contains("Searched in upstream"));
+    assert!(project.read("docs/upstream/bisected/up/mend.unneeded.json").contains("\"mend\""));
+    project.run(&["rename", "mend", "fix"]).expect(0);
+    // An edit of the overlay makes it a thing of the past.
+    project.write("overlays/up/cases/hero", case_file("hero", "good") + "# more\n");
+    assert!(!page(project).contains("Searched in upstream"));
+    project.write("overlays/up/cases/hero", case_file("hero", "good"));
+    std::fs::remove_dir_all(project.path().join("docs/upstream/bisected")).unwrap();
+    let check = project.run(&["report", "--check"]).expect(1);
+    assert!(check.stdout.contains("outdated"), "{}", check.stdout);
+}
+
+#[test]
 fn what_does_not_build_is_passed_over() {
     let (situation, commits) = line("wrong", &["-", "broken", "broken", "good", "-"]);
     let document = answer(&situation.project, &[], 4);
@@ -78,6 +109,8 @@ fn one_that_is_still_needed_says_so() {
     let (situation, _) = line("wrong", &["-", "-"]);
     let document = answer(&situation.project, &[], 1);
     assert_eq!(document["answer"], "still-needed");
+    let note = situation.project.read("docs/upstream/bisected/up/fix.unneeded.json");
+    assert!(note.contains("\"found\": \"still-needed\""), "{note}");
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod killed;
 mod lex;
 mod lock;
 mod manifest;
+mod manuals;
 mod merge;
 mod notes;
 mod page;

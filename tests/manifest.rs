@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use overlaid::diagnostic::{Diagnostic, Severity};
 use overlaid::lex::Delta;
-use overlaid::manifest::{DropWhen, Format, Kind, Manifest, Sanitizer, Witness, parse};
+use overlaid::manifest::{DropWhen, Format, Kind, Manifest, Sanitizer, Witness, keys, parse};
 use proptest::prelude::*;
 
 mod bad;
@@ -61,6 +61,83 @@ fn every_mistake_gets_its_message() {
         assert_eq!(expected, found);
     }
     assert_eq!(expected.len(), all.len());
+}
+
+/// The manual with its tables of keys made anew.
+fn with_tables(manual: &str) -> String {
+    let mut made = String::new();
+    let mut rest = manual;
+    while let Some((before, after)) = rest.split_once("<!-- keys: ") {
+        let (header, after) = after.split_once(" -->\n").expect("a marker ends on its line");
+        let (_, after) = after.split_once("<!-- end of keys -->").expect("each table has an end");
+        let keys = keys::tables().into_iter().find(|keys| keys.header == header);
+        let keys = keys.unwrap_or_else(|| panic!("{header}: the manifest has no such table"));
+        write!(made, "{before}<!-- keys: {header} -->\n{}<!-- end of keys -->", keys.markdown()).unwrap();
+        rest = after;
+    }
+    made + rest
+}
+
+/// After a change of keys: `UPDATE_DOCS=1 cargo test --test overlaid manifest`.
+#[test]
+fn the_manual_has_the_keys_that_the_parser_reads() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/manifest.md");
+    let manual = std::fs::read_to_string(&file).unwrap();
+    let made = with_tables(&manual);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &made).unwrap();
+    }
+    let now = std::fs::read_to_string(&file).unwrap();
+    for (now, made) in now.lines().zip(made.lines()) {
+        assert_eq!(
+            now, made,
+            "make the tables of docs/manifest.md anew: UPDATE_DOCS=1 cargo test --test overlaid manifest"
+        );
+    }
+    assert_eq!(now.len(), made.len());
+    for keys in keys::tables() {
+        let marker = format!("<!-- keys: {} -->", keys.header);
+        assert_eq!(made.matches(&marker).count(), 1, "{} stands once in docs/manifest.md", keys.header);
+    }
+}
+
+#[test]
+fn a_default_of_the_manual_is_what_holds_without_the_key() {
+    let tests = keys::tables().into_iter().find(|keys| keys.header == "[[test]]").unwrap();
+    let table = "\n[[test]]\nname = \"t\"\ntarget = \"t\"\ncommand = [\"t\"]\n";
+    let values = |manifest: Manifest| {
+        let test = &manifest.tests[0];
+        format!("{:?} {} {:?} {} {}", test.format, test.repeats, test.timeout, test.guard, test.min_gain)
+    };
+    let without = values(good(&format!("{HEAD}{table}")));
+    let mut seen = 0;
+    for key in tests.keys.unwrap() {
+        if let keys::Default::Value(value) = key.default {
+            assert_eq!(
+                values(good(&format!("{HEAD}{table}{} = {value}\n", key.name))),
+                without,
+                "{}",
+                key.name
+            );
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 5);
+    // The folders: where `<name>` is the name of the upstream.
+    let defaults = |header: &str| {
+        let keys = keys::tables().into_iter().find(|keys| keys.header == header).unwrap().keys.unwrap();
+        let values = keys.iter().filter_map(|key| match key.default {
+            keys::Default::Value(value) => Some(PathBuf::from(value.replace("<name>", "up"))),
+            _ => None,
+        });
+        values.collect::<Vec<_>>()
+    };
+    let manifest = good(HEAD);
+    assert_eq!(defaults("[upstream]"), [manifest.tree_folder()]);
+    assert_eq!(
+        defaults("[locations]"),
+        [manifest.overlay_folder(), manifest.docs_folder(), "templates".into()]
+    );
 }
 
 #[test]

@@ -223,8 +223,12 @@ fn a_person_reads_the_notes() {
         shown.replace(&taken_out, "PIN").replace(&taken_in[..10], "IN").replace(&taken_out[..10], "OUT");
     insta::assert_snapshot!(shown, @r#"
     up at PIN
-    overlay  state  changes     undoes  tests  last verdict
-    ours     fresh  code +1 -1  1
+    overlay  to do  state  changes     undoes
+    ours     keep   fresh  code +1 -1  1
+
+    to do  keep   nothing to do
+    state  fresh  upstream did not move
+    more about a word: overlaid status --explain WORD
 
     ours
       k.cu (+1 -1 against the pin)

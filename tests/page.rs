@@ -49,6 +49,27 @@ fn github_is_told_the_line_of_the_overlay_and_gets_a_summary() {
 }
 
 #[test]
+fn whatever_upstream_calls_its_commits_github_reads_one_annotation_a_line() {
+    let (_upstream, project) = rollback("100% \u{1b}[2J ::error file=x::owned, <b>| `x` \u{202e}");
+    let annotation =
+        regex::Regex::new(r"^::(error|warning|notice) (?:file=[^:,\r\n]+,line=[0-9]+(?:,col=[0-9]+)?,)?title=[^:,\r\n]+::[^\r\n]+$").unwrap();
+    for (command, code) in [("status", 0), ("verify", 1)] {
+        let shown = project.run(&[command, "--format", "github"]).expect(code).stdout;
+        assert!(shown.contains("::error ") && shown.lines().all(|line| annotation.is_match(line)), "{shown}");
+        let is_clean = |c: char| c == '\n' || !(c.is_control() || c == '\u{202e}');
+        assert!(shown.chars().all(is_clean), "{shown}");
+        // A percent sign is only ever the begin of an escape of ours.
+        let escapes = ["%25", "%0A", "%0D", "%3A", "%2C"];
+        assert!(
+            shown
+                .match_indices('%')
+                .all(|(at, _)| escapes.iter().any(|escape| shown[at..].starts_with(escape))),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
 fn sarif_has_a_rule_and_a_place_for_each_finding() {
     let (_upstream, project) = rollback("kernel: wider");
     let document = project.run(&["verify", "--format", "sarif"]).expect(1).json();

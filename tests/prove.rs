@@ -126,6 +126,34 @@ fn evidence_that_was_edited_says_nothing() {
 }
 
 #[test]
+fn what_does_harm_stands_before_what_is_needed_for_people_and_the_manifest_s_order_is_for_programs() {
+    let mut scene = Scene::new(&[("hero", "wrong"), ("other", "good")], &[]);
+    let pin = scene.commit(&[("elsewhere", "more\n")]);
+    scene.change("needed-one", Kind::Patch, "hero", "wrong", "good");
+    scene.change("bad-one", Kind::Patch, "other", "good", "wrong");
+    let situation = scene.done(String::new(), &pin, &[]);
+    let project = &situation.project;
+    let shown = project.run(&["prove"]).expect(1).stdout;
+    let places = [
+        "bad-one: harmful",
+        "needed-one: needed",
+        "overlay     verdict",
+        "bad-one     harmful",
+        "needed-one  needed",
+    ];
+    let places = places.map(|line| shown.find(line).unwrap_or_else(|| panic!("{line}: {shown}")));
+    assert!(places.is_sorted(), "{shown}");
+    let legend = shown.split("\n\n").last().unwrap();
+    assert!(legend.starts_with("verdict  harmful  with it cases fail"), "{shown}");
+    assert!(legend.contains("needed   without it") && !legend.contains("droppable"), "{shown}");
+    let document = project.run(&["prove", "--json"]).json();
+    assert_eq!(
+        document["overlays"][0]["overlay"].as_str().or(document["overlays"][0]["name"].as_str()),
+        Some("needed-one")
+    );
+}
+
+#[test]
 fn one_document_has_all_of_it() {
     let situation = fault("crash");
     let document = situation.project.run(&["prove", "--json"]).expect(0).json();

@@ -359,3 +359,42 @@ fn the_reports_of_the_sample_hold_wherever_they_are_checked() {
     let run = project.run(&["-m", "rowops", "report", "--check"]).expect(1);
     assert!(run.stdout.contains("generated-edited"), "{}", run.stdout);
 }
+
+#[test]
+fn what_a_gpu_found_stands_in_the_report_of_a_machine_without_one() {
+    let mut project = crate::rowops::sample();
+    let evidence = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/upstream/evidence");
+    for entry in std::fs::read_dir(evidence).unwrap().map(|entry| entry.unwrap()) {
+        let name = entry.file_name().into_string().unwrap();
+        project.write(&format!("docs/upstream/evidence/{name}"), std::fs::read(entry.path()).unwrap());
+    }
+    // Whatever this machine has: here it has no compiler for CUDA.
+    project.set("CUDACXX", "/no/such/nvcc");
+    let cuda = ["-m", "rowops", "--profile", "cuda"];
+    project.run(&[&cuda[..], &["report", "rms-norm-held-back"]].concat()).expect(0);
+    let report = project.read("docs/upstream/rms-norm-held-back.md");
+    let line = |start: &str| {
+        let found = report.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("{start}\n{report}"))
+    };
+    assert!(
+        line("- NVIDIA H200").contains("driver 580.")
+            && line("- NVIDIA H200").contains(", CUDA 13.0, compiler")
+    );
+    // A sanitizer is no case of the sweep, and has no figure.
+    assert!(line("Test `rms-norm-sweep`").contains(": 1092 cases"));
+    assert_eq!(line("| `sanitizer:memcheck` |"), "| `sanitizer:memcheck` | 1 | pass | fail |");
+    assert!(
+        line("| `axis 257..512 (34 of 34)").contains("| 344 | pass, worst 0.0019 | fail, worst 0.9557 |")
+    );
+    let found = line("- rms-norm-sweep sanitizer:memcheck at the pin with the overlay: Invalid");
+    assert!(
+        found.contains("src/reduce.h:44") && found.ends_with("[measured on NVIDIA H200 (sm\\_90)]"),
+        "{found}"
+    );
+    project.run(&[&cuda[..], &["report", "argmax-first-index"]].concat()).expect(0);
+    assert!(
+        project.read("docs/upstream/argmax-first-index.md").contains("argmax-first-index: draft for rowops")
+    );
+    project.run(&["report", "--check"]).expect(0);
+}

@@ -240,8 +240,12 @@ fn a_person_reads_what_it_is_and_why() {
     let shown = commits.iter().fold(shown, |text, id| text.replace(&id[..10], "COMMIT"));
     insta::assert_snapshot!(shown, @"
     up at PIN
-    overlay  state     changes  undoes  tests  last verdict
-    ours     rollback  nothing  2
+    overlay  to do  state     changes  undoes
+    ours     mend   rollback  nothing  2
+
+    to do  mend      verify fails until it is mended or accepted (overlaid accept)
+    state  rollback  it takes upstream back to an older content
+    more about a word: overlaid status --explain WORD
 
     ours: ours
       src/kernel.cu (+2 -2 against the pin)
@@ -250,6 +254,92 @@ fn a_person_reads_what_it_is_and_why() {
         undoes COMMIT 2023-11-15 kernel: deeper
     1 overlay: 1 rollback
     ");
+}
+
+#[test]
+fn what_needs_a_hand_stands_first_and_only_words_of_the_table_are_explained() {
+    let (upstream, commits) = kernel();
+    let overlay = |name: &str, base: &str, kind: &str| {
+        format!("\n[[overlay]]\nname = \"{name}\"\nbase = \"{base}\"\n{kind}\n")
+    };
+    let tables = [
+        overlay("an-addition", &commits[2], "files = [\"src/more.cu\"]"),
+        overlay("same-as-upstream", &commits[2], "files = [\"src/kernel.cu\"]\nwhen = [\"x\"]"),
+        overlay("another-addition", &commits[2], "files = [\"src/again.cu\"]"),
+        overlay(
+            "old-kernel",
+            &commits[0],
+            &format!(
+                "from = {{ commit = \"{}\", paths = [\"src/kernel.cu\"] }}\nwhen = [\"!x\"]",
+                commits[0]
+            ),
+        ),
+    ];
+    let project = Project::on(&upstream, &commits[2], &tables.concat());
+    project.write("overlays/up/src/more.cu", "int more;\n");
+    project.write("overlays/up/src/again.cu", "int again;\n");
+    project.write("overlays/up/src/kernel.cu", upstream.show(&commits[2], "src/kernel.cu"));
+    let shown = project.run(&["status"]).expect(0).stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    let table: Vec<&str> = lines[2..6].iter().map(|line| line.split_once(' ').unwrap().0).collect();
+    assert_eq!(table, ["old-kernel", "same-as-upstream", "an-addition", "another-addition"], "{shown}");
+    // What stands below is in the same order.
+    let headings = ["old-kernel\n", "same-as-upstream\n", "an-addition\n", "another-addition\n"];
+    assert!(headings.map(|name| shown.find(name).unwrap()).is_sorted(), "{shown}");
+    let legend = shown.split_once("\n\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let words = ["mend", "drop", "keep", "rollback", "redundant", "new"];
+    assert!(words.iter().all(|word| legend.contains(word)), "{legend}");
+    let others = ["act now", "decide", "find out", "stale", "fresh", "absorbed", "gone", "?"];
+    assert!(others.iter().all(|word| !legend.contains(word)), "{legend}");
+    // Programs get the order of the manifest.
+    let document = project.run(&["status", "--json"]).expect(0).json();
+    let names: Vec<&str> =
+        document["overlays"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["an-addition", "same-as-upstream", "another-addition", "old-kernel"]);
+}
+
+#[test]
+fn of_a_rival_that_stands_back_nobody_is_asked_to_do_anything() {
+    let (upstream, commits) = kernel();
+    let overlay = |name: &str, active: bool| {
+        let base = &commits[2];
+        format!(
+            "\n[[overlay]]\nname = \"{name}\"\nbase = \"{base}\"\ndelete = [\"README\"]\nrivals = \"way\"\nactive = {active}\n"
+        )
+    };
+    let project = Project::on(&upstream, &commits[2], &(overlay("one", false) + &overlay("two", true)));
+    let shown = project.run(&["status"]).expect(0).stdout;
+    let rows: Vec<Vec<&str>> =
+        shown.lines().skip(2).take(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..3], ["one", "fresh", "code"], "{shown}");
+    assert!(rows[0].ends_with(&["stands", "back"]), "{shown}");
+    assert_eq!(rows[1][..3], ["two", "keep", "fresh"], "{shown}");
+}
+
+#[test]
+fn a_name_that_leaves_no_room_is_cut_in_the_table_and_whole_below_it() {
+    let (upstream, commits) = kernel();
+    let name = format!("first-{}-last", "and-so-on-".repeat(8));
+    let table = files(&commits[0]).replacen("\"ours\"", &format!("\"{name}\""), 1);
+    let project = Project::on(&upstream, &commits[2], &table);
+    project.write("overlays/up/src/kernel.cu", V1);
+    let Some(shown) = project.on_terminal(80, &["status"]) else {
+        println!("skipped: there is no `script` to make a terminal");
+        return;
+    };
+    let row = shown.lines().nth(2).unwrap();
+    assert!(row.starts_with("first-") && row.contains('…') && row.contains("-last  mend"), "{shown}");
+    assert!(row.chars().count() <= 80, "{shown}");
+    assert!(shown.contains(&format!("\n{name}:")) && shown.contains("  changes nothing\n"), "{shown}");
+}
+
+#[test]
+fn the_help_has_the_states_with_what_they_mean() {
+    let help = Project::new().run(&["status", "--help"]).expect(0).stdout;
+    for state in overlaid::provenance::State::ALL {
+        let line = help.lines().find(|line| line.trim_start().starts_with(&format!("{state} ")));
+        assert!(line.is_some_and(|line| line.ends_with(state.meaning())), "{state}: {help}");
+    }
 }
 
 #[test]

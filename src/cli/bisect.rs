@@ -4,16 +4,22 @@ use serde_json::{Value, json};
 
 use crate::bisect::Judged;
 use crate::escape::for_terminal;
-use crate::id::CommitId;
+use crate::evidence::Machine;
+use crate::evidence::bisected::{Asked, Bisected, Found, SCHEMA, Step};
+use crate::id::{CommitId, Name};
+use crate::io::bisected;
 use crate::io::lab::bisection::{Bisection, Outcome, Question, Searched, Stopped};
 use crate::io::lab::campaign::Campaign;
+use crate::io::lab::records::now;
 use crate::io::store::Store;
+use crate::io::workspace::Workspace;
 use crate::kernel_test::{CaseKey, ranges};
 use crate::manifest::{Overlay, Witness};
 use crate::upstream::Upstream;
 
 use super::bench::{counted, profile_name, projects_are_there, with_lab};
 use super::build::commit_of;
+use super::status::inspect_all;
 use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 
 /// Find the upstream commit that made an overlay unneeded, or that brought the fault
@@ -25,7 +31,8 @@ use super::{Answer, Context, Failure, Tone, Ui, without_problems};
 ///
 /// --introduced looks the other way: from there back, for the commit that brought the fault.
 ///
-/// What was measured is kept as evidence, so that a search that was interrupted goes on. Runs what the upstream, the
+/// What was measured is kept as evidence, so that a search that was interrupted goes on; the answer is noted in
+/// docs/upstream/bisected, and reports and the page show it. Runs what the upstream, the
 /// overlays and the tests contain.
 ///
 /// Exit codes: 0 found. 1 there is none: it is still needed at the pin, or the fault is as old as the tests can tell.
@@ -81,14 +88,18 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         line.first().map(|commit| commit.short()).unwrap_or_default(),
         line.last().map(|commit| commit.short()).unwrap_or_default(),
     ));
-    let searched = with_lab(&workspace, profile, &store, ui, |lab| {
+    let (searched, machine) = with_lab(&workspace, profile, &store, ui, |lab| {
+        let machine = lab.machine().clone();
         let overlay = overlay.name.value.clone();
         let mut bisection = Bisection::new(&mut campaign, &store, overlay, home);
-        bisection.search(question, &line, lab).map_err(|stopped| match stopped {
+        let searched = bisection.search(question, &line, lab).map_err(|stopped| match stopped {
             Stopped::Interrupted(interrupted) => interrupted.into(),
             Stopped::Upstream(error) => upstream(error),
-        })
+        });
+        Ok((searched?, machine))
     })?;
+    let about = About { question, home, line: line.len(), profile: profile_name(profile), machine };
+    note(&workspace, overlay, &about, &searched, &store, ui)?;
     if ui.is_json() {
         ui.document(&document(args, question, home, &line, &searched, &store));
     } else {
@@ -99,6 +110,67 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         Outcome::StillNeeded | Outcome::AlwaysThere(_) => Answer::No,
         Outcome::Range(_) | Outcome::EndNotKnown(_) | Outcome::NotSeen(_) => Answer::Unknown,
     })
+}
+
+/// What was asked, and where it was answered.
+struct About<'a> {
+    question: Question,
+    home: CommitId,
+    line: usize,
+    profile: Option<&'a Name>,
+    machine: Machine,
+}
+
+/// Notes the answer for reports and the page. Where nothing was found out, there is nothing to note.
+fn note(
+    workspace: &Workspace,
+    overlay: &Overlay,
+    about: &About<'_>,
+    searched: &Searched,
+    store: &Store,
+    ui: &mut Ui,
+) -> Result<(), Failure> {
+    let (found, commits) = match &searched.outcome {
+        Outcome::Found(first) => (Found::One, vec![*first]),
+        Outcome::Range(possible) => (Found::Range, possible.clone()),
+        Outcome::StillNeeded => (Found::StillNeeded, Vec::new()),
+        Outcome::AlwaysThere(oldest) => (Found::AlwaysThere, vec![*oldest]),
+        Outcome::EndNotKnown(_) | Outcome::NotSeen(_) => return Ok(()),
+    };
+    let manifest = &workspace.manifest;
+    let pin = manifest.upstream.pin.value;
+    let Some(loaded) = workspace.overlay(overlay.name.as_str()) else { return Ok(()) };
+    let Some(report) = inspect_all(workspace, &[loaded], store).into_iter().next() else { return Ok(()) };
+    let step = |commit: CommitId| Step {
+        commit,
+        subject: store.commit(commit).map(|commit| commit.subject.to_string()).unwrap_or_default(),
+    };
+    let note = Bisected {
+        schema: SCHEMA.to_owned(),
+        overlay: overlay.name.value.clone(),
+        asked: match about.question {
+            Question::Unneeded => Asked::Unneeded,
+            Question::Introduced => Asked::Introduced,
+        },
+        profile: about.profile.cloned(),
+        pin,
+        content: report.content_digest(pin),
+        seen_at: about.home,
+        found,
+        commits: commits.into_iter().map(step).collect(),
+        searched: about.line,
+        tried: searched.tried.len(),
+        cases: searched.cases.len(),
+        machine: about.machine.clone(),
+        recorded: now(),
+    };
+    let folder = bisected::folder(&manifest.docs_folder(), manifest.upstream.name.as_str());
+    let file = bisected::write(&workspace.root.join(&folder), &note).map_err(|error| {
+        Failure::environment(format!("cannot write in `{}`", folder.display())).caused_by(error)
+    })?;
+    let file = file.strip_prefix(&workspace.root).unwrap_or(&file);
+    ui.note(format_args!("noted in {}", file.display()));
+    Ok(())
 }
 
 /// The witness, else the base.

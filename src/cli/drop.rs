@@ -23,7 +23,7 @@ use crate::report::templates::Template;
 
 use super::apply::{Place, Saying, bring};
 use super::report::gather::Gathered;
-use super::report::{finished, overlay_of, prove_command, should_go};
+use super::report::{finished, options, overlay_of, prove_command, should_go};
 use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
 
 /// Remove an overlay that is proven to be not needed
@@ -34,10 +34,11 @@ use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
 ///
 /// Removes its table from the manifest and its files, puts upstream's bytes back into the tree, writes
 /// docs/upstream/retired/OVERLAY.toml (what it was, and who decided) and brings its report up to date: all or nothing.
+/// A tree in another place, which something else filled, is named with --tree, as for `apply`.
 /// The files of before are kept in .overlaid/before. To bring it back, revert the commit that has the drop: git revert COMMIT.
 ///
 /// Exit codes: 0 dropped, or with --dry-run: it can be. 1 it cannot be dropped: the proof is missing. 3 other overlays stand in the
-/// way, or edits in the tree. 4 could not find out.
+/// way, or edits in the tree, or somebody reports that it is needed (`prove --attest`). 4 could not find out.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The overlay
@@ -52,6 +53,9 @@ pub struct Args {
     /// Why it is dropped without the proof
     #[arg(long, value_name = "TEXT", requires = "force")]
     reason: Option<String>,
+    /// A folder that something else filled, in place of the manifest's tree: as for apply
+    #[arg(long, value_name = "DIR")]
+    tree: Option<PathBuf>,
     /// Who decides; default: user.name of git
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
@@ -77,13 +81,21 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if !is_proven && forced.is_none() {
         return Ok(refuse(context, &gathered, &gaps, ui));
     }
-    let retired = record(args, &gathered, forced.filter(|_| !is_proven))?;
+    let reported = gathered.contradicted().first().map(|report| report.text());
+    if let (Some(reported), true, None) = (&reported, is_proven, &forced) {
+        let message = format!("{}: a person decides", for_terminal(reported));
+        let again =
+            format!("overlaid{} drop {} --force --reason TEXT", options(context), for_shell(&args.overlay));
+        return Err(Failure::new(FailureKind::NeedsPerson, message)
+            .with_hint(format!("if it is to go all the same: {again}")));
+    }
+    let retired = record(args, &gathered, forced.filter(|_| !is_proven || reported.is_some()))?;
     let mut drop = Drop::plan(&workspace, &gathered, retired)?;
     if args.dry_run {
         drop.say(&workspace, "would be removed", ui);
         return Ok(Answer::Yes);
     }
-    drop.write(context, &workspace, &gathered, ui)?;
+    drop.write(context, &workspace, &gathered, args.tree.as_deref(), ui)?;
     drop.say(&workspace, "removed", ui);
     Ok(Answer::Yes)
 }
@@ -309,10 +321,18 @@ impl Drop {
         context: &Context,
         workspace: &Workspace,
         gathered: &Gathered<'_>,
+        tree: Option<&Path>,
         ui: &mut Ui,
     ) -> Result<(), Failure> {
-        let tree = context.tree(workspace)?;
-        let features = match tree.is_dir() {
+        let dir = match tree {
+            Some(tree) => tree.to_owned(),
+            None => context.tree(workspace)?,
+        };
+        if tree.is_some() && !dir.is_dir() {
+            return Err(Failure::input(format!("`{}` is no folder", dir.display()))
+                .with_hint("name the folder that `apply --tree` was given"));
+        }
+        let features = match dir.is_dir() {
             true => Some(super::apply::features(context, workspace)?),
             false => None,
         };
@@ -320,7 +340,7 @@ impl Drop {
         let old = self.contents(workspace)?;
         own_edits::write(&workspace.root, &self.edits)?;
         if let Some(features) = features
-            && let Err(failure) = restore_tree(context, &features, gathered)
+            && let Err(failure) = restore_tree(context, &features, gathered, tree)
         {
             own_edits::write(&workspace.root, &old)?;
             return Err(failure);
@@ -389,10 +409,11 @@ fn restore_tree(
     context: &Context,
     features: &BTreeSet<crate::id::Name>,
     gathered: &Gathered<'_>,
+    tree: Option<&Path>,
 ) -> Result<(), Failure> {
     let workspace = without_problems(context.workspace()?)?;
     let (wanted, _) = super::wanted::wanted(&workspace, features, &gathered.store)?;
-    let place = Place { tree: None, force: false };
+    let place = Place { tree: tree.map(Path::to_owned), force: false };
     let mut silent = Ui::silent();
     let (answer, _) = bring(
         context,
@@ -401,14 +422,14 @@ fn restore_tree(
         &gathered.store,
         &place,
         false,
-        Saying::Report("drop"),
+        Saying::Report("apply"),
         &mut silent,
     )?;
     match answer {
         Answer::Yes => Ok(()),
         _ => {
             Err(Failure::new(FailureKind::NeedsPerson, "the tree cannot be made what the manifest would say")
-                .with_hint("see what is in the way: overlaid apply --dry-run"))
+                .with_hint(format!("see what is in the way: {} --dry-run", context.command("apply", tree))))
         }
     }
 }

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
-
 use crate::io::hashes::write_atomically;
 
-use super::{Answer, Cli, Failure, Ui};
+use super::{Answer, Failure, Ui};
 
 /// Write manual pages, one for each command
 ///
@@ -33,7 +31,7 @@ pub struct CompletionsArgs {
 /// # Errors
 /// If a file cannot be written.
 pub fn run(args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
-    let mut command = Cli::command();
+    let mut command = super::definition();
     command.build();
     let mut pages = vec![("overlaid".to_owned(), command.clone())];
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
@@ -61,7 +59,7 @@ fn write_page(file: &Path, command: clap::Command) -> Result<(), Failure> {
 /// Never.
 pub fn completions(args: &CompletionsArgs, ui: &mut Ui) -> Result<Answer, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "overlaid", &mut script);
+    clap_complete::generate(args.shell, &mut super::definition(), "overlaid", &mut script);
     ui.bytes(&script);
     Ok(Answer::Yes)
 }

@@ -19,6 +19,7 @@ mod explain;
 mod export;
 mod import;
 mod init;
+mod legend;
 mod lock;
 mod locked;
 mod man;
@@ -123,6 +124,12 @@ enum Command {
     Completions(man::CompletionsArgs),
     Init(init::Args),
     Import(import::Args),
+}
+
+/// All commands and their options, as they are parsed.
+#[must_use]
+pub fn definition() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
 }
 
 /// Parses the arguments, runs the command, says how it went.

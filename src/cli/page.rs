@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::accept::{Acceptance, acceptance};
+use crate::evidence::{attested, bisected};
+use crate::io;
 use crate::io::hashes::write_atomically;
 use crate::io::lab::campaign::{Campaign, Candidate};
 use crate::io::lab::records::now;
@@ -109,6 +111,11 @@ fn upstream_part(context: &Context, workspace: &Workspace, ui: &mut Ui) -> Resul
     let profile = context.profile_if_any(workspace)?;
     let features = context.features(workspace, profile)?;
     let is_chosen = profile.is_some() || !context.features.is_empty();
+    let docs = workspace.manifest.docs_folder();
+    let (reported, _) =
+        io::attested::load(&workspace.root.join(io::attested::folder(&docs, upstream.name.as_str())));
+    let searched =
+        io::bisected::load(&workspace.root.join(io::bisected::folder(&docs, upstream.name.as_str())));
     let overlays = loaded.iter().zip(reports).map(|(loaded, report)| {
         let overlay = &loaded.overlay;
         let name = report.name.to_string();
@@ -128,6 +135,16 @@ fn upstream_part(context: &Context, workspace: &Workspace, ui: &mut Ui) -> Resul
                 Acceptance::Holds(reason) => Some(reason.to_string()),
                 Acceptance::None | Acceptance::Lapsed(_) => None,
             },
+            reported: attested::of(&reported, &name, upstream.pin.value).into_iter().cloned().collect(),
+            bisected: bisected::of(
+                &searched,
+                &name,
+                upstream.pin.value,
+                &report.content_digest(upstream.pin.value),
+            )
+            .into_iter()
+            .cloned()
+            .collect(),
             delta: deltas.remove(&name).unwrap_or_else(|| Ok(Vec::new())),
             proofs: proofs.remove(&name).unwrap_or_default(),
             report,

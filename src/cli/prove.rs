@@ -144,7 +144,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         answered => answered,
     };
     match args.format {
-        Format::Text => ui.line(answered.text),
+        Format::Text if ui.is_json() => ui.line(answered.text),
+        Format::Text => ui.lines(&answered.text),
         format => explain::print_for_ci(format, "prove", &answered.notices, ui)?,
     }
     Ok(answered.answer)

@@ -8,11 +8,11 @@ use serde_json::json;
 use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, OverlayName};
-use crate::io::own_edits;
 use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::scratch::Scratch;
 use crate::io::verdicts;
 use crate::io::workspace::Workspace;
+use crate::io::{attested, bisected, own_edits};
 use crate::manifest::edit::{EditError, Value, rename_overlay, set_key};
 use crate::manifest::{Kind, Witness};
 use crate::overlay::Loaded;
@@ -23,7 +23,7 @@ use super::{Answer, Context, Failure, Ui, without_problems};
 
 /// Give an overlay another name
 ///
-/// In the manifest, in the `needs` of others, in the last verdicts; and files that carry the old name get the new one: its patch,
+/// In the manifest, in the `needs` of others, in the last verdicts, in what people report and what searches found; and files that carry the old name get the new one: its patch,
 /// its witness, its report. Whole files keep their names, which are upstream's. All or nothing.
 ///
 /// Records of runs stay as they are: nobody edits evidence, and it holds whatever the overlay is called.
@@ -147,6 +147,7 @@ fn edits(
         let before = Some(BlobId::of(&content.bytes));
         edits.push(FileEdit { file, before, after: Some(renamed.into()), mode: None });
     }
+    rename_notes(workspace, &disk, old, new, &mut edits)?;
     edits.push(FileEdit {
         file: manifest.file.clone(),
         before: Some(BlobId::of(manifest.text.as_bytes())),
@@ -154,6 +155,39 @@ fn edits(
         mode: None,
     });
     Ok((edits, moved))
+}
+
+/// What people report and what searches came to name the overlay, too.
+fn rename_notes(
+    workspace: &Workspace,
+    disk: &Disk,
+    old: &str,
+    new: &OverlayName,
+    edits: &mut Vec<FileEdit>,
+) -> Result<(), Failure> {
+    type Rename = fn(&[u8], &str, &OverlayName) -> Option<Vec<u8>>;
+    let (docs, upstream) = (workspace.manifest.docs_folder(), workspace.manifest.upstream.name.as_str());
+    // A search has a file that is called after the overlay.
+    let folders: [(PathBuf, Rename, bool); 2] = [
+        (attested::folder(&docs, upstream), attested::renamed, false),
+        (bisected::folder(&docs, upstream), bisected::renamed, true),
+    ];
+    for (folder, rename, moves) in folders {
+        for file in attested::note_files(&workspace.root.join(&folder)) {
+            let Some(file) = file.file_name().map(|name| folder.join(name)) else { continue };
+            let Some(content) = disk.read(&file)? else { continue };
+            let Some(text) = rename(&content.bytes, old, new) else { continue };
+            let before = Some(BlobId::of(&content.bytes));
+            match renamed(&file, old, new).filter(|_| moves) {
+                Some(to) => {
+                    edits.push(FileEdit { file, before, after: None, mode: None });
+                    edits.push(FileEdit { file: to, before: None, after: Some(text.into()), mode: None });
+                }
+                None => edits.push(FileEdit { file, before, after: Some(text.into()), mode: None }),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The file's new name, if it carries the old one: `old.patch`, `old.fault.patch`, `old-fault.patch`.

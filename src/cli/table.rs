@@ -50,6 +50,58 @@ pub fn render(heading: &[&str], rows: &[Vec<TableCell>]) -> String {
     table
 }
 
+/// A column: its heading, and a cell for each row.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// What stands above it.
+    pub heading: &'static str,
+    /// What stands in it.
+    pub cells: Vec<TableCell>,
+}
+
+impl Column {
+    /// Whether anything stands in it.
+    #[must_use]
+    pub fn has_text(&self) -> bool {
+        self.cells.iter().any(|cell| !cell.text.is_empty())
+    }
+}
+
+/// Renders columns. With a width, names in the first column are cut in the middle as far as it takes for all to fit.
+#[must_use]
+pub fn columns(columns: &[Column], fit: Option<usize>) -> String {
+    let heading: Vec<&str> = columns.iter().map(|column| column.heading).collect();
+    let count = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
+    let rows =
+        (0..count).map(|row| columns.iter().filter_map(|column| column.cells.get(row).cloned()).collect());
+    let mut rows: Vec<Vec<TableCell>> = rows.collect();
+    let shown = render(&heading, &rows);
+    let Some(excess) = fit.and_then(|fit| width_of(&shown).checked_sub(fit)).filter(|excess| *excess > 0)
+    else {
+        return shown;
+    };
+    let widest = rows.iter().filter_map(|row| row.first()).map(width).max().unwrap_or(0);
+    for cell in rows.iter_mut().filter_map(|row| row.first_mut()) {
+        cell.text = shortened(&cell.text, widest.saturating_sub(excess).max(LEAST));
+    }
+    render(&heading, &rows)
+}
+
+/// Names are not cut to fewer characters than this.
+const LEAST: usize = 8;
+
+/// A name that is cut in the middle: both its ends tell it from others.
+fn shortened(text: &str, most: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 2;
+    let start = most.saturating_sub(1) - end;
+    let (start, end) = (&characters[..start], &characters[characters.len() - end..]);
+    start.iter().chain(&['…']).chain(end).collect()
+}
+
 /// The width of the widest row of a rendered table.
 #[must_use]
 pub fn width_of(table: &str) -> usize {
@@ -64,6 +116,23 @@ fn width(cell: &TableCell) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_are_cut_in_the_middle_where_there_is_no_room() {
+        let column = |heading, cells: &[&str]| Column {
+            heading,
+            cells: cells.iter().map(|text| (*text).into()).collect(),
+        };
+        let all =
+            [column("name", &["a-very-long-name-of-two", "short"]), column("state", &["fresh", "gone"])];
+        let shown = columns(&all, Some(20));
+        assert_eq!(
+            anstream::adapter::strip_str(&shown).to_string(),
+            "name           state\na-very…-of-two  fresh\nshort          gone\n"
+                .replace("-of-two  ", "of-two  ")
+        );
+        assert!(columns(&all, Some(100)).contains("a-very-long-name-of-two"));
+    }
 
     #[test]
     fn columns_line_up() {

@@ -10,6 +10,9 @@ use anstyle::{AnsiColor, Style};
 
 use super::error::Failure;
 
+/// What stands before the command that runs one case alone.
+pub const ONE_ALONE: &str = "one alone:";
+
 /// Where a command says things.
 pub struct Ui {
     json: bool,
@@ -110,6 +113,17 @@ impl Ui {
         };
         let lead = format!("{}{lead}", " ".repeat(indent));
         self.line(super::wrap::wrap(&lead, indent + width, text, indent + 4, self.line_width()));
+    }
+
+    /// Lines of the result, broken at spaces on a terminal, save those with a command that is there to be copied.
+    pub fn lines(&mut self, text: &str) {
+        let width = self.line_width();
+        let shown = text.lines().map(|line| match line.trim_start().starts_with(ONE_ALONE) {
+            true => line.to_owned(),
+            false => super::wrap::wrap_painted(line, width),
+        });
+        let shown: Vec<String> = shown.collect();
+        self.line(shown.join("\n"));
     }
 
     /// A line of the result.

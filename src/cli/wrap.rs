@@ -28,9 +28,48 @@ pub fn wrap(lead: &str, lead_width: usize, text: &str, hang: usize, width: Optio
     lines
 }
 
+/// As [`wrap`], for a line that may have colour codes anywhere and is indented already: what follows the first part stands
+/// four spaces further in.
+#[must_use]
+pub fn wrap_painted(line: &str, width: Option<usize>) -> String {
+    let is_wide = |width: &usize| shown_width(line) > *width;
+    let Some(width) = width.filter(is_wide) else { return line.to_owned() };
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let mut lines = " ".repeat(indent);
+    let mut column = indent;
+    for (at, word) in text.split(' ').enumerate() {
+        let length = shown_width(word);
+        if at > 0 && column + 1 + length <= width {
+            lines.push(' ');
+            column += 1;
+        } else if at > 0 {
+            lines.push('\n');
+            column = indent + 4;
+            lines.extend(std::iter::repeat_n(' ', column));
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
+}
+
+fn shown_width(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().chars().count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colour_codes_take_no_room_and_an_indented_line_hangs_below_itself() {
+        let red = "\u{1b}[31m";
+        let line = format!("  {red}breaks:\u{1b}[0m one two");
+        assert_eq!(wrap_painted(&line, Some(17)), line);
+        assert_eq!(wrap_painted(&line, Some(13)), format!("  {red}breaks:\u{1b}[0m one\n      two"));
+        assert_eq!(wrap_painted(&line, None), line);
+    }
 
     #[test]
     fn lines_break_at_spaces_and_hang() {

@@ -8,6 +8,7 @@
 //! from to its runs. The name of the test, reasons, links, and overlays that the test never sees are in no key.
 
 pub mod attested;
+pub mod bisected;
 pub mod build;
 pub mod elsewhere;
 mod layout;

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "proof")]
 pub mod attested;
+#[cfg(feature = "proof")]
+pub mod bisected;
 #[cfg(feature = "git")]
 pub mod built;
 #[cfg(feature = "git")]

@@ -2,12 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use super::keys::{Keys, NONE, Shape, key};
 use super::problems::Problems;
 use super::table::Table;
 use super::value::FEATURE;
 use super::{Condition, Located};
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::id::Name;
+
+/// What `[features]` can have.
+pub(super) const KEYS: Keys = Keys {
+    header: "[features]",
+    keys: Some(&[key(
+        "exclusive",
+        Shape::Groups(FEATURE.words),
+        NONE,
+        "In each group at most one feature can be on.",
+    )]),
+};
 
 /// Reads `[features]`.
 pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Vec<Vec<Located<Name>>> {

@@ -11,6 +11,7 @@ mod check;
 #[cfg(feature = "cli")]
 pub mod edit;
 mod features;
+pub mod keys;
 mod model;
 mod overlay;
 pub mod pattern;
@@ -32,6 +33,7 @@ pub use model::*;
 pub use value::parse_duration;
 
 use crate::diagnostic::{Diagnostic, quoted};
+use keys::{FREE, Keys, NONE, REQUIRED, Shape, key};
 use problems::Problems;
 use references::Tables;
 use table::{TOP, Table};
@@ -41,6 +43,21 @@ use value::Wrong;
 pub const LARGEST: usize = 4 * 1024 * 1024;
 /// The version of the format that this program reads.
 const VERSION: i64 = 1;
+
+/// What `the top` can have.
+pub(super) const KEYS: Keys = Keys {
+    header: "the top",
+    keys: Some(&[
+        key("version", Shape::Count, REQUIRED, "1. The version of this format."),
+        key("upstream", Shape::Table, REQUIRED, "The upstream and the pin."),
+        key("locations", Shape::Table, NONE, "Where our own files are."),
+        key("features", Shape::Table, NONE, "Which features exclude each other."),
+        key("overlay", Shape::Tables, NONE, "What we carry."),
+        key("check", Shape::Tables, NONE, "Lints of overlay files."),
+        key("profile", Shape::Table, NONE, "How to build and where to run, by name: `[profile.NAME]`."),
+        key("test", Shape::Tables, NONE, "Kernel tests."),
+    ]),
+};
 
 /// Parses a manifest and reports all that is wrong with it, in the order of the text.
 ///
@@ -59,7 +76,7 @@ pub fn parse(file: &Path, text: &str) -> (Option<Manifest>, Vec<Diagnostic>) {
     let text: Arc<str> = text.into();
     let mut problems = Problems::new(file.to_owned(), Arc::clone(&text));
     let document = syntax::parse(&text, &mut problems);
-    let top = Table::new(TOP, 0..0, document.get_ref());
+    let top = Table::new(TOP, &KEYS, 0..0, document.get_ref());
     let manifest = read(top, file, &mut problems);
     let manifest = if problems.is_usable() { manifest } else { None };
     (manifest, problems.into_list())
@@ -69,7 +86,7 @@ fn read(mut top: Table<'_>, file: &Path, problems: &mut Problems) -> Option<Mani
     if !check_version(&mut top, problems) {
         return None;
     }
-    let (upstream, remotes) = match top.table("upstream", problems) {
+    let (upstream, remotes) = match top.table("upstream", &upstream::KEYS, problems) {
         Some(table) => upstream::read(table, problems),
         None => {
             if top.key_span("upstream").is_none() {
@@ -83,16 +100,20 @@ fn read(mut top: Table<'_>, file: &Path, problems: &mut Problems) -> Option<Mani
         }
     };
     let locations = top
-        .table("locations", problems)
+        .table("locations", &upstream::LOCATIONS, problems)
         .map(|table| upstream::read_locations(table, problems))
         .unwrap_or_default();
-    let exclusive =
-        top.table("features", problems).map(|table| features::read(table, problems)).unwrap_or_default();
-    let overlays = overlay::settle(each(&mut top, "overlay", problems, overlay::read));
-    let checks: Vec<Check> = each(&mut top, "check", problems, check::read);
-    let profiles =
-        top.table("profile", problems).map(|table| profile::read_all(table, problems)).unwrap_or_default();
-    let tests: Vec<Test> = each(&mut top, "test", problems, test::read);
+    let exclusive = top
+        .table("features", &features::KEYS, problems)
+        .map(|table| features::read(table, problems))
+        .unwrap_or_default();
+    let overlays = overlay::settle(each(&mut top, "overlay", &overlay::KEYS, problems, overlay::read));
+    let checks: Vec<Check> = each(&mut top, "check", &check::KEYS, problems, check::read);
+    let profiles = top
+        .table("profile", &FREE, problems)
+        .map(|table| profile::read_all(table, problems))
+        .unwrap_or_default();
+    let tests: Vec<Test> = each(&mut top, "test", &test::KEYS, problems, test::read);
     top.finish(problems);
 
     if let Some(upstream) = &upstream {
@@ -124,10 +145,11 @@ fn read(mut top: Table<'_>, file: &Path, problems: &mut Problems) -> Option<Mani
 fn each<T>(
     top: &mut Table<'_>,
     key: &'static str,
+    keys: &'static Keys,
     problems: &mut Problems,
     read: fn(Table<'_>, &mut Problems) -> Option<T>,
 ) -> Vec<T> {
-    top.tables(key, problems).into_iter().filter_map(|table| read(table, problems)).collect()
+    top.tables(key, keys, problems).into_iter().filter_map(|table| read(table, problems)).collect()
 }
 
 /// Whether the rest can be read: keys of another version may mean anything.

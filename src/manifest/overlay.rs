@@ -1,46 +1,121 @@
 //! `[[overlay]]`: one named change.
 
+mod conditions;
+mod from;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use toml::de::DeValue;
-
+use super::keys::{Default, Keys, NONE, REQUIRED, Shape, key, list, one};
 use super::problems::Problems;
-use super::table::{Field, Table};
-use super::typed::{as_table, read_text, report_type};
+use super::table::Table;
 use super::value::{
     COMMIT, CONDITION, Kind as TextKind, NAME, PATCH, PATH, TEXT, UPSTREAM_GLOB, UPSTREAM_PATH, WORD, choice,
 };
-use super::{Accepted, DropWhen, Kind, Located, Overlay, UpstreamStatus, Witness};
+use super::{DropWhen, Kind, Located, Overlay, UpstreamStatus};
 use crate::diagnostic::Diagnostic;
 use crate::id::Name;
 use crate::lex::Delta;
 
+pub(super) use conditions::{ACCEPTED, DROP_WHEN, WITNESS};
+use conditions::{accepted, drop_when, witness};
+pub(super) use from::FROM;
+
 /// Where content can come from: the keys of which an overlay has exactly one.
 const KINDS: [&str; 4] = ["files", "patch", "from", "delete"];
 
+const CLAIMS: [(&str, Delta); 4] = [
+    ("identical", Delta::Identical),
+    ("whitespace", Delta::Whitespace),
+    ("comments", Delta::Comments),
+    ("code", Delta::Code),
+];
+
 const CLAIM: TextKind<Delta> = TextKind {
+    word: "word",
+    words: "words",
     expected: "a claim",
     plural: "claims",
     example: "\"comments\"",
-    parse: |text| {
-        choice(
-            text,
-            &[
-                ("identical", Delta::Identical),
-                ("whitespace", Delta::Whitespace),
-                ("comments", Delta::Comments),
-                ("code", Delta::Code),
-            ],
-        )
-    },
+    parse: |text| choice(text, &CLAIMS),
 };
 
 const UPSTREAM_STATUS: TextKind<UpstreamStatus> = TextKind {
+    word: "word",
+    words: "words",
     expected: "a status",
     plural: "statuses",
     example: "\"submitted\"",
     parse: |text| choice(text, &UpstreamStatus::WORDS),
+};
+
+/// What `[[overlay]]` can have.
+pub(super) const KEYS: Keys = Keys {
+    header: "[[overlay]]",
+    keys: Some(&[
+        key("name", one(&NAME), REQUIRED, "Unique among the overlays."),
+        key("reason", one(&TEXT), NONE, "Why we carry it."),
+        key(
+            "base",
+            one(&COMMIT),
+            NONE,
+            "The upstream commit that it was derived from. Without it `verify` has an error, `base-missing`, for new files and deletions, too: what an overlay undoes cannot be said without it. For a new overlay it is the pin.",
+        ),
+        key("files", list(&UPSTREAM_GLOB), NONE, "Whole files from the folder of overlay files."),
+        key("patch", one(&PATCH), NONE, "A diff in git's format, relative to the folder of overlay files."),
+        key("from", Shape::Table, NONE, "Content of an upstream commit; see below."),
+        key("delete", list(&UPSTREAM_PATH), NONE, "Files that go away."),
+        key(
+            "when",
+            list(&CONDITION),
+            Default::Said("always"),
+            "All of these must hold: `\"cuda\"` is on, `\"!rocm\"` is off.",
+        ),
+        key(
+            "claim",
+            one(&CLAIM),
+            NONE,
+            "The most that it changes against its base: `identical`, `whitespace`, `comments` or `code`. `verify` checks it.",
+        ),
+        key(
+            "needs",
+            list(&NAME),
+            NONE,
+            "Overlays without which this one makes no sense. They must be able to be on together with it.",
+        ),
+        key("rivals", one(&NAME), NONE, "A group of alternatives. One of them is applied."),
+        key("active", Shape::Flag, Default::Said("see below"), "Whether this one of its rivals is applied."),
+        key("tests", list(&NAME), NONE, "The tests that see what it does."),
+        key(
+            "witness",
+            Shape::Mixed("commit or table"),
+            NONE,
+            "Where the fault shows without it: a commit, or `{ patch = \"...\" }`, a patch (relative to the folder of overlay files) that plants the fault into the pin. `prove` writes it.",
+        ),
+        key("devices", list(&WORD), NONE, "Devices that evidence must cover before it can be dropped."),
+        key("issue", one(&TEXT), NONE, "A link to the upstream's issue."),
+        key("pull-request", one(&TEXT), NONE, "A link to the upstream's pull request."),
+        key("author", one(&TEXT), NONE, "Who made the change."),
+        key(
+            "forwarded",
+            one(&TEXT),
+            NONE,
+            "Where it was sent to the upstream: a link, or what its author says about that.",
+        ),
+        key(
+            "upstream-status",
+            one(&UPSTREAM_STATUS),
+            NONE,
+            "How the upstream stands to it: `unknown`, `pending` (not sent), `submitted`, `denied`, `inappropriate` (not for the upstream), `backport` (comes from the upstream), `applied`. `import` writes `unknown` where a patch's headers say something without evidence, and nothing where they say nothing.",
+        ),
+        key("report", one(&PATH), NONE, "Our report."),
+        key("drop-when", Shape::Table, NONE, "When it can go; see below."),
+        key(
+            "accepted",
+            Shape::Table,
+            NONE,
+            "That its state is meant: `pin`, `content` and `reason`. `overlaid accept` writes it; see [bump.md](bump.md#a-state-that-is-meant).",
+        ),
+    ]),
 };
 
 /// An overlay, and whether it says that it is active.
@@ -139,14 +214,12 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Option<Draf
 }
 
 fn kind(table: &mut Table<'_>, problems: &mut Problems) -> Option<Kind> {
-    let files = table.key_span("files").map(|_| table.set("files", &UPSTREAM_GLOB, problems));
+    let [has_files, has_delete] = ["files", "delete"].map(|key| table.key_span(key).is_some());
+    let files = table.set("files", &UPSTREAM_GLOB, problems);
     let patch = table.one("patch", &PATCH, problems);
-    let from = table.field("from").and_then(|field| from(table, field, problems));
-    let delete = table.key_span("delete").map(|_| table.set("delete", &UPSTREAM_PATH, problems));
-    // Known keys even when they are not there.
-    for key in ["files", "delete"] {
-        table.field(key);
-    }
+    let from = table.mixed("from").and_then(|field| from::read(table, field, problems));
+    let delete = table.set("delete", &UPSTREAM_PATH, problems);
+    let (files, delete) = (has_files.then_some(files), has_delete.then_some(delete));
 
     let mut given: Vec<_> = KINDS.iter().filter_map(|key| Some((*key, table.key_span(key)?))).collect();
     given.sort_by_key(|(_, span)| span.start);
@@ -179,164 +252,17 @@ fn kind(table: &mut Table<'_>, problems: &mut Problems) -> Option<Kind> {
     files.map(Kind::Files).or(patch.map(Kind::Patch)).or(from).or(delete.map(Kind::Delete))
 }
 
-fn from(overlay: &Table<'_>, field: Field<'_>, problems: &mut Problems) -> Option<Kind> {
-    let title = format!("`from` of {}", overlay.title);
-    if !field.value.get_ref().is_table() {
-        report_type(&title, field.value, "a table", problems, |diagnostic| {
-            diagnostic.hint(
-                "write from = { commits = [\"<full id>\"] }, or from = { commit = \"<full id>\", paths = [\"...\"] }",
-            )
-        });
-        return None;
-    }
-    let mut table = as_table(title, field.value, problems)?;
-    let commits = table.set("commits", &COMMIT, problems);
-    let commit = table.one("commit", &COMMIT, problems);
-    let paths = table.set("paths", &UPSTREAM_PATH, problems);
-    let remote = table.one("remote", &NAME, problems);
-    let [has_commits, has_commit, has_paths] = ["commits", "commit", "paths"].map(|key| table.key_span(key));
-    let kind = match (has_commits, has_commit, has_paths) {
-        (Some(commits), Some(commit), _) => {
-            let places =
-                (problems.place(commit, "takes paths as they were"), problems.place(commits, "cherry-picks"));
-            problems.report(
-                Diagnostic::error("kind", format!("{} has both `commits` and `commit`", table.title))
-                    .at(places.0)
-                    .and(places.1)
-                    .hint("keep `commits` to apply what they change, or `commit` with `paths` to hold paths back"),
-            );
-            None
-        }
-        (Some(_), None, Some(paths)) => {
-            let place = problems.place(paths, "a cherry-pick takes all that the commits change");
-            problems.report(
-                Diagnostic::error("kind", format!("{} has `paths` with `commits`", table.title))
-                    .at(place)
-                    .hint("remove `paths`; or write one `commit` instead of `commits` to hold paths back"),
-            );
-            None
-        }
-        (Some(_), None, None) => Some(Kind::Commits { commits, remote }),
-        (None, Some(_), Some(_)) => commit.map(|commit| Kind::HeldBack { commit, paths, remote }),
-        (None, Some(commit), None) => {
-            let place = problems.place(commit, "which paths are taken from it?");
-            problems.report_absent(
-                Diagnostic::error("missing-key", format!("{} has `commit` and no `paths`", table.title))
-                    .at(place)
-                    .hint("add paths = [\"...\"] to hold them back; or write commits = [\"...\"] to cherry-pick"),
-            );
-            None
-        }
-        (None, None, _) => {
-            let place = problems.place(table.span.clone(), "which commit?");
-            problems.report_absent(
-                Diagnostic::error(
-                    "missing-key",
-                    format!("{} has neither `commits` nor `commit`", table.title),
-                )
-                .at(place)
-                .hint("add commits = [\"<full id>\"] to cherry-pick, or commit = \"<full id>\" with `paths`"),
-            );
-            None
-        }
-    };
-    table.finish(problems);
-    kind
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn witness(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Located<Witness>> {
-    let field = overlay.field("witness")?;
-    let what = format!("`witness` of {}", overlay.title);
-    let span = field.value.span();
-    match field.value.get_ref() {
-        DeValue::String(_) => {
-            let commit = read_text(&what, field.value, &COMMIT, problems)?;
-            Some(Located { value: Witness::Commit(commit.value), span })
-        }
-        DeValue::Table(_) => {
-            let mut table = as_table(what, field.value, problems)?;
-            if let (Some(commit), None) = (table.key_span("commit"), table.key_span("patch")) {
-                let place = problems.place(commit, "a commit stands alone");
-                problems.report(
-                    Diagnostic::error("wrong-type", format!("{} is a table with a commit", table.title))
-                        .at(place)
-                        .hint("write witness = \"<full id>\""),
-                );
-                return None;
-            }
-            let patch: Option<Located<PathBuf>> = table.need("patch", &PATCH, problems);
-            table.finish(problems);
-            Some(Located { value: Witness::Patch(patch?.value), span })
-        }
-        _ => {
-            report_type(
-                &what,
-                field.value,
-                "a full commit id in quotes, or { patch = \"...\" }",
-                problems,
-                |d| d,
-            );
-            None
-        }
-    }
-}
-
-fn accepted(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Accepted> {
-    let field = overlay.field("accepted")?;
-    let title = format!("`accepted` of {}", overlay.title);
-    if !field.value.get_ref().is_table() {
-        report_type(&title, field.value, "a table", problems, |diagnostic| {
-            diagnostic.hint("let the program write it: overlaid accept OVERLAY --reason TEXT")
-        });
-        return None;
-    }
-    let mut table = as_table(title, field.value, problems)?;
-    let pin = table.need("pin", &COMMIT, problems);
-    let content = table.need("content", &WORD, problems);
-    let reason = table.need("reason", &TEXT, problems);
-    table.finish(problems);
-    Some(Accepted { pin: pin?, content: content?, reason: reason? })
-}
-
-fn drop_when(overlay: &mut Table<'_>, problems: &mut Problems) -> Option<Located<DropWhen>> {
-    const CONDITIONS: [&str; 3] = ["pin-contains", "tests-pass-without", "attested"];
-    const HINT: &str = "write drop-when = { pin-contains = \"<full id>\" }, { tests-pass-without = true } or { attested = \"...\" }";
-    let field = overlay.field("drop-when")?;
-    let title = format!("`drop-when` of {}", overlay.title);
-    if !field.value.get_ref().is_table() {
-        report_type(&title, field.value, "a table", problems, |diagnostic| diagnostic.hint(HINT));
-        return None;
-    }
-    let mut table = as_table(title, field.value, problems)?;
-    let contains = table.one("pin-contains", &COMMIT, problems);
-    let pass = table.flag("tests-pass-without", problems);
-    let attested = table.one("attested", &TEXT, problems);
-    if let Some(pass) = pass.as_ref().filter(|pass| !pass.value) {
-        let place = problems.place(pass.span.clone(), "this is no condition");
-        problems.report(
-            Diagnostic::error("bad-value", format!("`tests-pass-without` in {} is false", table.title))
-                .at(place)
-                .hint("write true, or remove `drop-when`"),
-        );
-    }
-    let given = CONDITIONS.iter().filter(|key| table.key_span(key).is_some()).count();
-    if given != 1 {
-        let (message, label) = match given {
-            0 => ("has no condition", "when?"),
-            _ => ("has several conditions", "exactly one is expected"),
+    #[test]
+    fn the_manual_has_every_word_that_is_read() {
+        let says = |key: &str, word: &str| {
+            let declared = KEYS.get(key).unwrap();
+            assert!(declared.meaning.contains(&format!("`{word}`")), "{key}: {word}");
         };
-        let place = problems.place(table.span.clone(), label);
-        let diagnostic = Diagnostic::error("kind", format!("{} {message}", table.title)).at(place).hint(HINT);
-        if given == 0 { problems.report_absent(diagnostic) } else { problems.report(diagnostic) }
+        CLAIMS.iter().for_each(|(word, _)| says("claim", word));
+        UpstreamStatus::WORDS.iter().for_each(|(word, _)| says("upstream-status", word));
     }
-    let span = table.span.clone();
-    table.finish(problems);
-    let pass = pass.filter(|pass| pass.value);
-    let value = match (contains, pass, attested) {
-        (Some(commit), ..) => DropWhen::PinContains(commit.value),
-        (_, Some(_), _) => DropWhen::TestsPassWithout,
-        (.., Some(text)) => DropWhen::Attested(text.value),
-        _ => return None,
-    };
-    Some(Located { value, span })
 }

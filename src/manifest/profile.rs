@@ -2,12 +2,41 @@
 
 use std::collections::BTreeMap;
 
+use super::keys::{FREE, Keys, NONE, Shape, key, list, one};
 use super::problems::Problems;
 use super::table::Table;
 use super::typed::{as_table, read_text, report_type, report_wrong};
 use super::value::{FOLDER, NAME, VARIABLE, WORD, Wrong};
 use super::{Located, Profile};
 use crate::diagnostic::quoted;
+
+/// What `[profile.NAME]` can have.
+pub(super) const KEYS: Keys = Keys {
+    header: "[profile.NAME]",
+    keys: Some(&[
+        key(
+            "cmake",
+            Shape::Table,
+            NONE,
+            "Cache variables for CMake. Switches are written as CMake does: `\"ON\"`, `\"OFF\"`.",
+        ),
+        key("targets", list(&WORD), NONE, "Targets of the upstream that `build` makes."),
+        key("features", list(&NAME), NONE, "Features that it turns on. They must not exclude each other."),
+        key("requires", one(&WORD), NONE, "What the machine must have, for example `\"cuda\"`."),
+        key(
+            "cache-env",
+            list(&VARIABLE),
+            NONE,
+            "Environment variables that name folders of run-time compile caches. Each variant gets its own folders.",
+        ),
+        key(
+            "python-path",
+            list(&FOLDER),
+            NONE,
+            "Folders of the upstream from which Python imports; `.` is its top. Tests need no build then. See [below](#a-test-in-python).",
+        ),
+    ]),
+};
 
 /// Reads all of `[profile]`.
 pub(super) fn read_all(mut table: Table<'_>, problems: &mut Problems) -> Vec<Profile> {
@@ -26,7 +55,7 @@ pub(super) fn read_all(mut table: Table<'_>, problems: &mut Problems) -> Vec<Pro
                 diagnostic
                     .hint("a profile has a name of your choice: write the header as [profile.some-name]")
             });
-        } else if let Some(table) = as_table(title, field.value, problems) {
+        } else if let Some(table) = as_table(title, &KEYS, field.value, problems) {
             profiles.extend(read(name, table, problems));
         }
     }
@@ -38,7 +67,7 @@ fn read(
     mut table: Table<'_>,
     problems: &mut Problems,
 ) -> Option<Profile> {
-    let cmake = table.table("cmake", problems).map(|cmake| variables(cmake, problems));
+    let cmake = table.table("cmake", &FREE, problems).map(|cmake| variables(cmake, problems));
     let targets = table.set("targets", &WORD, problems);
     for target in &targets {
         refuse_option(&format!("a target of {}", table.title), target, problems);

@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Located;
+use super::keys::{Default, Key, Keys, Shape, list, one};
 use super::problems::{Problems, closest};
 use super::syntax::{SingleHeaders, report_single};
 use super::typed::{Repeats, as_list, as_table, read_text, read_texts, report_empty, report_type};
@@ -21,6 +22,7 @@ pub(super) struct Table<'a> {
     pub title: String,
     /// Its header in the text, or all of an inline table.
     pub span: Range<usize>,
+    keys: &'static Keys,
     entries: Vec<Entry<'a>>,
     known: Vec<&'static str>,
 }
@@ -41,18 +43,41 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub fn new(title: impl Into<String>, span: Range<usize>, table: &'a DeTable<'a>) -> Self {
+    pub fn new(
+        title: impl Into<String>,
+        keys: &'static Keys,
+        span: Range<usize>,
+        table: &'a DeTable<'a>,
+    ) -> Self {
         let mut entries: Vec<_> = table
             .iter()
             .map(|(key, value)| Entry { key: key.get_ref(), key_span: key.span(), value, is_read: false })
             .collect();
         // The order of the file, whatever the map's own order is.
         entries.sort_by_key(|entry| entry.key_span.start);
-        Self { title: title.into(), span, entries, known: Vec::new() }
+        Self { title: title.into(), span, keys, entries, known: Vec::new() }
+    }
+
+    /// Whether a key is declared as it is read.
+    fn is_declared(&self, key: &str, shape: Shape, is_required: Option<bool>) -> bool {
+        let required = |declared: &Key| declared.default == Default::Required;
+        self.keys.get(key).is_some_and(|declared| {
+            declared.shape == shape && is_required.is_none_or(|is_required| required(declared) == is_required)
+        })
+    }
+
+    /// The value of a key that can have several types.
+    pub fn mixed(&mut self, key: &'static str) -> Option<Field<'a>> {
+        debug_assert!(
+            matches!(self.keys.get(key).map(|key| key.shape), Some(Shape::Mixed(_) | Shape::Table)),
+            "{key} of {}",
+            self.title
+        );
+        self.field(key)
     }
 
     /// The value of a key, whatever its type.
-    pub fn field(&mut self, key: &'static str) -> Option<Field<'a>> {
+    fn field(&mut self, key: &'static str) -> Option<Field<'a>> {
         self.known.push(key);
         let entry = self.entries.iter_mut().find(|entry| entry.key == key)?;
         entry.is_read = true;
@@ -88,6 +113,11 @@ impl<'a> Table<'a> {
         kind: &Kind<T>,
         problems: &mut Problems,
     ) -> Option<Located<T>> {
+        debug_assert!(self.is_declared(key, one(kind), Some(false)), "{key} of {}", self.title);
+        self.text(key, kind, problems)
+    }
+
+    fn text<T>(&mut self, key: &'static str, kind: &Kind<T>, problems: &mut Problems) -> Option<Located<T>> {
         let field = self.field(key)?;
         read_text(&format!("`{key}` of {}", self.title), field.value, kind, problems)
     }
@@ -99,8 +129,9 @@ impl<'a> Table<'a> {
         kind: &Kind<T>,
         problems: &mut Problems,
     ) -> Option<Located<T>> {
+        debug_assert!(self.is_declared(key, one(kind), Some(true)), "{key} of {}", self.title);
         let is_there = self.key_span(key).is_some();
-        let value = self.one(key, kind, problems);
+        let value = self.text(key, kind, problems);
         if !is_there {
             self.report_missing(key, kind.example, kind.expected, problems);
         }
@@ -119,6 +150,7 @@ impl<'a> Table<'a> {
 
     /// A list of different texts. Missing is the same as none; an empty list is an error.
     pub fn set<T>(&mut self, key: &'static str, kind: &Kind<T>, problems: &mut Problems) -> Vec<Located<T>> {
+        debug_assert!(self.is_declared(key, list(kind), Some(false)), "{key} of {}", self.title);
         self.texts(key, kind, Repeats::Refused, problems).unwrap_or_default()
     }
 
@@ -129,10 +161,11 @@ impl<'a> Table<'a> {
         kind: &Kind<T>,
         problems: &mut Problems,
     ) -> Vec<Located<T>> {
+        debug_assert!(self.is_declared(key, list(kind), Some(true)), "{key} of {}", self.title);
         if self.key_span(key).is_none() {
             self.report_missing(key, kind.example, kind.plural, problems);
         }
-        self.set(key, kind, problems)
+        self.texts(key, kind, Repeats::Refused, problems).unwrap_or_default()
     }
 
     /// A list of words in which one can stand twice; `None` if the key is missing.
@@ -142,6 +175,7 @@ impl<'a> Table<'a> {
         kind: &Kind<T>,
         problems: &mut Problems,
     ) -> Option<Vec<Located<T>>> {
+        debug_assert!(self.is_declared(key, list(kind), None), "{key} of {}", self.title);
         self.texts(key, kind, Repeats::Allowed, problems)
     }
 
@@ -167,6 +201,11 @@ impl<'a> Table<'a> {
         kind: &Kind<T>,
         problems: &mut Problems,
     ) -> Vec<Vec<Located<T>>> {
+        debug_assert!(
+            self.is_declared(key, Shape::Groups(kind.words), Some(false)),
+            "{key} of {}",
+            self.title
+        );
         let Some(field) = self.field(key) else { return Vec::new() };
         let what = format!("`{key}` of {}", self.title);
         let expected = format!("lists of {}", kind.plural);
@@ -196,6 +235,7 @@ impl<'a> Table<'a> {
 
     /// A truth value.
     pub fn flag(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<bool>> {
+        debug_assert!(self.is_declared(key, Shape::Flag, Some(false)), "{key} of {}", self.title);
         let field = self.field(key)?;
         let what = format!("`{key}` of {}", self.title);
         match field.value.get_ref() {
@@ -216,6 +256,7 @@ impl<'a> Table<'a> {
 
     /// A whole number.
     pub fn count(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<i64>> {
+        debug_assert!(self.is_declared(key, Shape::Count, None), "{key} of {}", self.title);
         let field = self.field(key)?;
         let what = format!("`{key}` of {}", self.title);
         let span = field.value.span();
@@ -241,6 +282,7 @@ impl<'a> Table<'a> {
 
     /// A number, whole or not.
     pub fn number(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<f64>> {
+        debug_assert!(self.is_declared(key, Shape::Number, Some(false)), "{key} of {}", self.title);
         let field = self.field(key)?;
         let span = field.value.span();
         let written = match field.value.get_ref() {
@@ -256,16 +298,28 @@ impl<'a> Table<'a> {
     }
 
     /// A table.
-    pub fn table(&mut self, key: &'static str, problems: &mut Problems) -> Option<Table<'a>> {
+    pub fn table(
+        &mut self,
+        key: &'static str,
+        keys: &'static Keys,
+        problems: &mut Problems,
+    ) -> Option<Table<'a>> {
+        debug_assert!(self.is_declared(key, Shape::Table, None), "{key} of {}", self.title);
         let field = self.field(key)?;
         let title =
             if self.title == TOP { format!("`[{key}]`") } else { format!("`{key}` of {}", self.title) };
-        as_table(title, field.value, problems)
+        as_table(title, keys, field.value, problems)
     }
 
     /// The tables `[[path]]`, the last part of which is `key`.
-    pub fn tables(&mut self, path: &'static str, problems: &mut Problems) -> Vec<Table<'a>> {
+    pub fn tables(
+        &mut self,
+        path: &'static str,
+        keys: &'static Keys,
+        problems: &mut Problems,
+    ) -> Vec<Table<'a>> {
         let key = path.rsplit('.').next().unwrap_or(path);
+        debug_assert!(self.is_declared(key, Shape::Tables, None), "{key} of {}", self.title);
         let Some(field) = self.field(key) else { return Vec::new() };
         let title = format!("`[[{path}]]`");
         if field.value.get_ref().is_table() {
@@ -277,7 +331,7 @@ impl<'a> Table<'a> {
             }
             report_single(path, header, problems);
             // What is in it is read all the same: its name is one that others may refer to.
-            return as_table(title, field.value, problems).into_iter().collect();
+            return as_table(title, keys, field.value, problems).into_iter().collect();
         }
         let DeValue::Array(array) = field.value.get_ref() else {
             report_type(&title, field.value, "a list of tables", problems, |diagnostic| {
@@ -288,11 +342,16 @@ impl<'a> Table<'a> {
         if array.is_empty() {
             report_empty(&format!("`{key}`"), field.value.span(), problems);
         }
-        array.iter().filter_map(|value| as_table(title.clone(), value, problems)).collect()
+        array.iter().filter_map(|value| as_table(title.clone(), keys, value, problems)).collect()
     }
 
     /// Reports the keys that nobody asked for.
     pub fn finish(self, problems: &mut Problems) {
+        debug_assert!(
+            self.keys.keys.is_some_and(|keys| keys.iter().all(|key| self.known.contains(&key.name))),
+            "a declared key of {} is not read",
+            self.title
+        );
         for entry in self.entries.iter().filter(|entry| !entry.is_read) {
             if problems.is_full() {
                 problems.report(Diagnostic::error("unknown-key", ""));

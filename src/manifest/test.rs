@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::keys::{Default, Keys, NONE, REQUIRED, Shape, key, list, one};
 use super::problems::Problems;
 use super::profile::refuse_option;
 use super::table::{Table, listed};
@@ -15,30 +16,88 @@ const PLACEHOLDERS: [&str; 3] = ["{build}", "{repository}", "{tree}"];
 /// More runs than this are a slip of the key.
 const MOST_REPEATS: i64 = 10_000;
 
+const FORMATS: [(&str, Format); 3] =
+    [("jsonl", Format::Jsonl), ("junit", Format::Junit), ("exit", Format::Exit)];
+
+const SANITIZERS: [(&str, Sanitizer); 6] = [
+    ("memcheck", Sanitizer::Memcheck),
+    ("racecheck", Sanitizer::Racecheck),
+    ("initcheck", Sanitizer::Initcheck),
+    ("synccheck", Sanitizer::Synccheck),
+    ("address", Sanitizer::Address),
+    ("undefined", Sanitizer::Undefined),
+];
+
 const FORMAT: Kind<Format> = Kind {
+    word: "word",
+    words: "words",
     expected: "a format",
     plural: "formats",
     example: "\"jsonl\"",
-    parse: |text| choice(text, &[("jsonl", Format::Jsonl), ("junit", Format::Junit), ("exit", Format::Exit)]),
+    parse: |text| choice(text, &FORMATS),
 };
 
 const SANITIZER: Kind<Sanitizer> = Kind {
+    word: "word",
+    words: "words",
     expected: "a sanitizer",
     plural: "sanitizers",
     example: "[\"memcheck\"]",
-    parse: |text| {
-        choice(
-            text,
-            &[
-                ("memcheck", Sanitizer::Memcheck),
-                ("racecheck", Sanitizer::Racecheck),
-                ("initcheck", Sanitizer::Initcheck),
-                ("synccheck", Sanitizer::Synccheck),
-                ("address", Sanitizer::Address),
-                ("undefined", Sanitizer::Undefined),
-            ],
-        )
-    },
+    parse: |text| choice(text, &SANITIZERS),
+};
+
+/// What `[[test]]` can have.
+pub(super) const KEYS: Keys = Keys {
+    header: "[[test]]",
+    keys: Some(&[
+        key("name", one(&NAME), REQUIRED, "Unique among the tests."),
+        key(
+            "project",
+            one(&PROJECT),
+            Default::Said("the upstream"),
+            "A CMake project of ours that is given `OVERLAID_TREE`.",
+        ),
+        key(
+            "target",
+            one(&WORD),
+            NONE,
+            "The target to build, of that project or of the upstream. A test has `project`, `target` or both, unless all its profiles have `python-path`.",
+        ),
+        key(
+            "command",
+            list(&WORD),
+            REQUIRED,
+            "The program and its arguments. No shell is involved. `{build}` and `{tree}` stand for the build folder and the tree, `{repository}` for your repository.",
+        ),
+        key("sources", list(&GLOB), NONE, "Files of ours that the test is built from or reads."),
+        key("profiles", list(&NAME), Default::Said("all"), "Profiles under which it runs."),
+        key(
+            "format",
+            one(&FORMAT),
+            Default::Value("\"jsonl\""),
+            "How it reports: `jsonl` (one JSON object a line), `junit` (JUnit XML) or `exit` (the exit code: 0 pass, 77 skip, else fail).",
+        ),
+        key("repeats", Shape::Count, Default::Value("3"), "How often it runs on each variant, from 1."),
+        key(
+            "sanitizers",
+            list(&SANITIZER),
+            NONE,
+            "`memcheck`, `racecheck`, `initcheck`, `synccheck` (NVIDIA's compute-sanitizer), `address`, `undefined` (builds of their own). See [sanitizers.md](sanitizers.md).",
+        ),
+        key("timeout", one(&DURATION), Default::Value("\"120s\""), "How long one run may take."),
+        key(
+            "guard",
+            Shape::Flag,
+            Default::Value("false"),
+            "True: it guards against side effects and need not see the fault.",
+        ),
+        key(
+            "min-gain",
+            Shape::Number,
+            Default::Value("0.05"),
+            "The least change of a figure of speed that counts, as a share: 0.05 is 5 per cent. Less than 1.",
+        ),
+    ]),
 };
 
 /// Reads one `[[test]]`.
@@ -153,4 +212,20 @@ fn placeholders(word: &str) -> impl Iterator<Item = &str> {
             !inside.is_empty() && inside.bytes().all(|b| b.is_ascii_alphabetic() || b"-_".contains(&b));
         is_word.then(|| &word[start..=end])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_has_every_word_that_is_read() {
+        let says = |key: &str, word: &str| {
+            let declared = KEYS.get(key).unwrap();
+            assert!(declared.meaning.contains(&format!("`{word}`")), "{key}: {word}");
+        };
+        FORMATS.iter().for_each(|(word, _)| says("format", word));
+        SANITIZERS.iter().for_each(|(word, _)| says("sanitizers", word));
+        PLACEHOLDERS.iter().for_each(|word| says("command", word));
+    }
 }

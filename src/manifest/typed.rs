@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeValue};
 
 use super::Located;
+use super::keys::Keys;
 use super::problems::Problems;
 use super::table::Table;
 use super::value::{Kind, Wrong};
@@ -127,11 +128,12 @@ fn short(written: &str) -> Option<String> {
 /// The value as a table; any other type is reported.
 pub(super) fn as_table<'a>(
     title: String,
+    keys: &'static Keys,
     value: &'a Spanned<DeValue<'a>>,
     problems: &mut Problems,
 ) -> Option<Table<'a>> {
     if let DeValue::Table(table) = value.get_ref() {
-        return Some(Table::new(title, value.span(), table));
+        return Some(Table::new(title, keys, value.span(), table));
     }
     report_type(&title, value, "a table", problems, |diagnostic| match value.get_ref() {
         DeValue::Array(array) if array.iter().any(|value| value.get_ref().is_table()) => {

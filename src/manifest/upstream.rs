@@ -4,16 +4,94 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::keys::{Default, Keys, NONE, REQUIRED, Shape, key, one};
 use super::problems::Problems;
 use super::table::Table;
 use super::value::{BRANCH, CAPTURE, COMMIT, NAME, PATH, UPSTREAM_PATH, URL};
 use super::{AlsoPinned, Located, Locations, Remote, Submodule, UpstreamTable};
 use crate::diagnostic::{Diagnostic, quoted};
 
-/// Reads `[upstream]`. The remotes are returned even if the rest of the table is wrong.
 /// The folder below `.overlaid` in which variants are built.
 const RESERVED: &str = "lab";
 
+/// What `[upstream]` can have.
+pub(super) const KEYS: Keys = Keys {
+    header: "[upstream]",
+    keys: Some(&[
+        key("name", one(&NAME), REQUIRED, "Names the upstream, and the folder of its overlay files."),
+        key(
+            "url",
+            one(&URL),
+            REQUIRED,
+            "Where the repository is: a URL (`https`, `http`, `ssh`, `git`, `file`), `host:path`, or a path to a clone or a bundle. A relative path starts at the root of our repository. A URL for which git would run another program, such as `ext::...`, is refused.",
+        ),
+        key("pin", one(&COMMIT), REQUIRED, "The commit that we build on."),
+        key("branch", one(&BRANCH), NONE, "The branch that the pin is on."),
+        key(
+            "tree",
+            one(&PATH),
+            Default::Value(".overlaid/<name>"),
+            "Where the tree with the overlays is made. It must not be in one folder with overlay files, reports or templates.",
+        ),
+        key("also-pinned", Shape::Tables, NONE, "Other places that repeat the pin."),
+        key("remote", Shape::Tables, NONE, "Other repositories that have commits."),
+        key("submodule", Shape::Tables, NONE, "Submodules that overlays reach into."),
+    ]),
+};
+
+/// What `[[upstream.also-pinned]]` can have.
+pub(super) const ALSO_PINNED: Keys = Keys {
+    header: "[[upstream.also-pinned]]",
+    keys: Some(&[
+        key("file", one(&PATH), REQUIRED, "The file."),
+        key(
+            "regex",
+            one(&CAPTURE),
+            REQUIRED,
+            "Has exactly one group, which captures the commit. Write other groups as `(?:...)`.",
+        ),
+    ]),
+};
+
+/// What `[[upstream.remote]]` can have.
+pub(super) const REMOTE: Keys = Keys {
+    header: "[[upstream.remote]]",
+    keys: Some(&[
+        key("name", one(&NAME), REQUIRED, "How `from` names it."),
+        key("url", one(&URL), REQUIRED, "As in `[upstream]`."),
+    ]),
+};
+
+/// What `[[upstream.submodule]]` can have.
+pub(super) const SUBMODULE: Keys = Keys {
+    header: "[[upstream.submodule]]",
+    keys: Some(&[
+        key("path", one(&UPSTREAM_PATH), REQUIRED, "Where the upstream has it."),
+        key("url", one(&URL), REQUIRED, "As in `[upstream]`."),
+    ]),
+};
+
+/// What `[locations]` can have.
+pub(super) const LOCATIONS: Keys = Keys {
+    header: "[locations]",
+    keys: Some(&[
+        key(
+            "overlays",
+            one(&PATH),
+            Default::Value("overlays/<name>"),
+            "Overlay files. Whole files lie there under the path that they have in the upstream.",
+        ),
+        key(
+            "docs",
+            one(&PATH),
+            Default::Value("docs/upstream"),
+            "Reports, evidence, notes on what was dropped.",
+        ),
+        key("templates", one(&PATH), Default::Value("templates"), "Our own templates."),
+    ]),
+};
+
+/// Reads `[upstream]`. The remotes are returned even if the rest of the table is wrong.
 pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> (Option<UpstreamTable>, Vec<Remote>) {
     let name = table.need("name", &NAME, problems);
     if let Some(name) = name.as_ref().filter(|name| name.as_str() == RESERVED) {
@@ -30,15 +108,15 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> (Option<Ups
     let branch = table.one("branch", &BRANCH, problems);
     let tree = table.one("tree", &PATH, problems);
     let also_pinned: Vec<AlsoPinned> = {
-        let tables = table.tables("upstream.also-pinned", problems);
+        let tables = table.tables("upstream.also-pinned", &ALSO_PINNED, problems);
         tables.into_iter().filter_map(|table| also_pinned_place(table, problems)).collect()
     };
     let remotes: Vec<Remote> = {
-        let tables = table.tables("upstream.remote", problems);
+        let tables = table.tables("upstream.remote", &REMOTE, problems);
         tables.into_iter().filter_map(|table| remote(table, problems)).collect()
     };
     let submodules: Vec<Submodule> = {
-        let tables = table.tables("upstream.submodule", problems);
+        let tables = table.tables("upstream.submodule", &SUBMODULE, problems);
         tables.into_iter().filter_map(|table| submodule(table, problems)).collect()
     };
     table.finish(problems);

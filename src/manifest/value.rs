@@ -17,6 +17,10 @@ use crate::id::{CommitId, Name, UpstreamPath};
 
 /// A kind of text: what it is called, what it looks like, and how it is read.
 pub(super) struct Kind<T> {
+    /// What the manual calls it.
+    pub word: &'static str,
+    /// What the manual calls several.
+    pub words: &'static str,
     /// With its article, for "expected ...".
     pub expected: &'static str,
     /// Several of them.
@@ -59,38 +63,84 @@ impl Wrong {
 }
 
 pub(super) const COMMIT: Kind<CommitId> = Kind {
+    word: "commit",
+    words: "commits",
     expected: "a full commit id",
     plural: "full commit ids",
     example: "\"<40 hexadecimal digits>\"",
     parse: commit,
 };
 
-pub(super) const NAME: Kind<Name> =
-    Kind { expected: "a name", plural: "names", example: "\"some-name\"", parse: name };
+pub(super) const NAME: Kind<Name> = Kind {
+    word: "name",
+    words: "names",
+    expected: "a name",
+    plural: "names",
+    example: "\"some-name\"",
+    parse: name,
+};
 
-pub(super) const CONDITION: Kind<Condition> =
-    Kind { expected: "a feature", plural: "features", example: "[\"cuda\"]", parse: condition };
+pub(super) const CONDITION: Kind<Condition> = Kind {
+    word: "feature",
+    words: "features",
+    expected: "a feature",
+    plural: "features",
+    example: "[\"cuda\"]",
+    parse: condition,
+};
 
-pub(super) const FEATURE: Kind<Name> =
-    Kind { expected: "a feature", plural: "features", example: "[[\"cuda\", \"rocm\"]]", parse: name };
+pub(super) const FEATURE: Kind<Name> = Kind {
+    word: "feature",
+    words: "features",
+    expected: "a feature",
+    plural: "features",
+    example: "[[\"cuda\", \"rocm\"]]",
+    parse: name,
+};
 
 /// A path of ours.
-pub(super) const PATH: Kind<PathBuf> =
-    Kind { expected: "a path", plural: "paths", example: "\"some/path\"", parse: path::path };
+pub(super) const PATH: Kind<PathBuf> = Kind {
+    word: "path",
+    words: "paths",
+    expected: "a path",
+    plural: "paths",
+    example: "\"some/path\"",
+    parse: path::path,
+};
 
 /// A patch of ours.
-pub(super) const PATCH: Kind<PathBuf> =
-    Kind { expected: "a path", plural: "paths", example: "\"some.patch\"", parse: path::patch };
+pub(super) const PATCH: Kind<PathBuf> = Kind {
+    word: "path",
+    words: "paths",
+    expected: "a path",
+    plural: "paths",
+    example: "\"some.patch\"",
+    parse: path::patch,
+};
 
 /// A folder of ours that may be the repository itself.
-pub(super) const PROJECT: Kind<PathBuf> =
-    Kind { expected: "a folder", plural: "folders", example: "\"tests/kernels\"", parse: path::path_or_top };
+pub(super) const PROJECT: Kind<PathBuf> = Kind {
+    word: "path",
+    words: "paths",
+    expected: "a folder",
+    plural: "folders",
+    example: "\"tests/kernels\"",
+    parse: path::path_or_top,
+};
 
 /// A folder of the upstream; `.` is its top.
-pub(super) const FOLDER: Kind<PathBuf> =
-    Kind { expected: "a folder", plural: "folders", example: "[\"python\"]", parse: path::folder };
+pub(super) const FOLDER: Kind<PathBuf> = Kind {
+    word: "folder",
+    words: "folders",
+    expected: "a folder",
+    plural: "folders",
+    example: "[\"python\"]",
+    parse: path::folder,
+};
 
 pub(super) const UPSTREAM_PATH: Kind<UpstreamPath> = Kind {
+    word: "upstream path",
+    words: "upstream paths",
     expected: "a path in the upstream",
     plural: "paths in the upstream",
     example: "\"src/norm.cu\"",
@@ -99,6 +149,8 @@ pub(super) const UPSTREAM_PATH: Kind<UpstreamPath> = Kind {
 
 /// A glob over paths of the upstream.
 pub(super) const UPSTREAM_GLOB: Kind<String> = Kind {
+    word: "glob",
+    words: "globs",
     expected: "a path or glob",
     plural: "paths or globs",
     example: "[\"src/**/*.cu\"]",
@@ -107,6 +159,8 @@ pub(super) const UPSTREAM_GLOB: Kind<String> = Kind {
 
 /// A glob over files of ours.
 pub(super) const GLOB: Kind<String> = Kind {
+    word: "glob",
+    words: "globs",
     expected: "a path or glob",
     plural: "paths or globs",
     example: "[\"tests/kernels/**\"]",
@@ -114,6 +168,8 @@ pub(super) const GLOB: Kind<String> = Kind {
 };
 
 pub(super) const PATTERN: Kind<String> = Kind {
+    word: "regex",
+    words: "regexes",
     expected: "a regular expression",
     plural: "regular expressions",
     example: r"['old_call\(']",
@@ -122,6 +178,8 @@ pub(super) const PATTERN: Kind<String> = Kind {
 
 /// A regular expression with one group.
 pub(super) const CAPTURE: Kind<String> = Kind {
+    word: "regex",
+    words: "regexes",
     expected: "a regular expression with one group",
     plural: "regular expressions with one group",
     example: r"'GIT_TAG\s+([0-9a-f]{40})'",
@@ -129,16 +187,26 @@ pub(super) const CAPTURE: Kind<String> = Kind {
 };
 
 pub(super) const URL: Kind<String> = Kind {
+    word: "text",
+    words: "texts",
     expected: "a URL or a path to a repository",
     plural: "URLs",
     example: "\"https://example.org/project.git\"",
     parse: address::url,
 };
 
-pub(super) const BRANCH: Kind<String> =
-    Kind { expected: "a branch", plural: "branches", example: "\"main\"", parse: address::branch };
+pub(super) const BRANCH: Kind<String> = Kind {
+    word: "text",
+    words: "texts",
+    expected: "a branch",
+    plural: "branches",
+    example: "\"main\"",
+    parse: address::branch,
+};
 
 pub(super) const DURATION: Kind<Duration> = Kind {
+    word: "duration",
+    words: "durations",
     expected: "a duration such as \"120s\"",
     plural: "durations",
     example: "\"120s\"",
@@ -146,15 +214,29 @@ pub(super) const DURATION: Kind<Duration> = Kind {
 };
 
 /// Text for people: a reason, a link.
-pub(super) const TEXT: Kind<String> =
-    Kind { expected: "a text", plural: "texts", example: "\"some text\"", parse: text };
+pub(super) const TEXT: Kind<String> = Kind {
+    word: "text",
+    words: "texts",
+    expected: "a text",
+    plural: "texts",
+    example: "\"some text\"",
+    parse: text,
+};
 
 /// A word that is given to another program.
-pub(super) const WORD: Kind<String> =
-    Kind { expected: "a text", plural: "texts", example: "[\"some-word\"]", parse: word };
+pub(super) const WORD: Kind<String> = Kind {
+    word: "text",
+    words: "texts",
+    expected: "a text",
+    plural: "texts",
+    example: "[\"some-word\"]",
+    parse: word,
+};
 
 /// The name of an environment variable.
 pub(super) const VARIABLE: Kind<String> = Kind {
+    word: "text",
+    words: "texts",
     expected: "the name of an environment variable",
     plural: "names of environment variables",
     example: "[\"SOME_CACHE_DIR\"]",

@@ -82,6 +82,25 @@ impl State {
         }
     }
 
+    /// What it means, in few words.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            State::Unknown => "not enough is there to tell",
+            State::Renamed => "the path was at the base, and is another one at the pin",
+            State::Gone => "the path was at the base and is not at the pin",
+            State::Redundant => "it does what upstream does at the pin, comments aside",
+            State::Collides => "it was new, and upstream has such a path by now",
+            State::New => "upstream still has no such path",
+            State::Rollback => "it takes upstream back to an older content",
+            State::Backport => "it is what upstream has after the pin",
+            State::Absorbed => "upstream has all that it adds",
+            State::StaleConflict => "upstream moved, and the change does not fit",
+            State::StaleClean => "upstream moved, and the change still fits",
+            State::Fresh => "upstream did not move",
+        }
+    }
+
     /// All states, in the order of the table.
     pub const ALL: [State; 12] = [
         State::Unknown,

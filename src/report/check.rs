@@ -105,7 +105,9 @@ pub fn check(
         message: what.clone(),
         hint: format!("prove it again: {}; then {}", answers.prove, answers.again),
     }));
-    for link in links::links(&text) {
+    // The facts at the end have text of others, and no links.
+    let written = text.rsplit_once(facts::OPEN).map_or(text.as_str(), |(written, _)| written);
+    for link in links::links(written) {
         findings.extend(broken(file, &text, &link, answers));
     }
     findings.extend(claims::unlabelled(&text).into_iter().map(|claim| {

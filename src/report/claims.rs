@@ -23,6 +23,8 @@ pub enum Label {
     Read(CommitId),
     /// A person concluded it.
     Inferred,
+    /// This person reports it.
+    Reported(String),
 }
 
 impl fmt::Display for Label {
@@ -30,15 +32,17 @@ impl fmt::Display for Label {
         match self {
             Label::Run => f.write_str("[run]"),
             Label::NotRun => f.write_str("[not run]"),
-            // A bracket in the name of a device would end the label.
-            Label::Measured(on) => {
-                let on: String = super::markdown::words(on).replace("\\[", "(").replace("\\]", ")");
-                write!(f, "[measured on {on}]")
-            }
+            Label::Measured(on) => write!(f, "[measured on {}]", without_brackets(on)),
             Label::Read(commit) => write!(f, "[read at {commit}]"),
             Label::Inferred => f.write_str("[inferred by a person]"),
+            Label::Reported(by) => write!(f, "[reported by {}]", without_brackets(by)),
         }
     }
+}
+
+/// Text of others in a label: a bracket would end it.
+fn without_brackets(text: &str) -> String {
+    super::markdown::words(text).replace("\\[", "(").replace("\\]", ")")
 }
 
 /// Whether a text has a label.
@@ -50,6 +54,7 @@ fn has_label(text: &str) -> bool {
         let inner = &rest[..end];
         let is_one = matches!(inner, "run" | "not run" | "inferred by a person")
             || inner.strip_prefix("measured on ").is_some_and(|on| !on.trim().is_empty())
+            || inner.strip_prefix("reported by ").is_some_and(|by| !by.trim().is_empty())
             || inner.strip_prefix("read at ").is_some_and(|at| CommitId::parse(at).is_ok());
         // `[run](x)` is a link.
         if is_one && !rest[end + 1..].starts_with('(') {

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::canonical_json;
+use crate::evidence::attested::Attestation;
+use crate::evidence::bisected::Bisected;
 use crate::evidence::{Digest, Machine, ResultRecord, VariantNote};
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::kernel_test::CellOutcome;
@@ -46,6 +48,12 @@ pub struct Facts {
     /// What the linked tests say of a newer upstream commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer: Option<Newer>,
+    /// What people report of runs that cannot be made here, at this pin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attested: Vec<Attestation>,
+    /// What searches over the upstream's history came to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bisected: Vec<Bisected>,
     /// The overlay was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<Retired>,
@@ -367,6 +375,8 @@ mod tests {
                 profile: None,
                 results: BTreeMap::new(),
             }),
+            attested: Vec::new(),
+            bisected: Vec::new(),
             retired: None,
             written: "w".to_owned(),
         }

@@ -34,7 +34,12 @@ pub fn links(text: &str) -> Vec<Link> {
         let plain = without_spans(line);
         let mut rest = plain.as_str();
         while let Some(at) = rest.find("](") {
+            // A bracket behind a backslash is text.
+            let is_text = rest[..at].bytes().rev().take_while(|&b| b == b'\\').count() % 2 == 1;
             rest = &rest[at + 2..];
+            if is_text {
+                continue;
+            }
             let Some(end) = rest.find(')') else { break };
             let target = rest[..end].trim();
             rest = &rest[end..];
@@ -141,6 +146,12 @@ mod tests {
         let found = links(text);
         let shown: Vec<_> = found.iter().map(|l| (l.line, l.file.as_str(), l.anchor.as_deref())).collect();
         assert_eq!(shown, [(1, "b.md", Some("c")), (5, "", Some("here")), (5, "a b", None)]);
+    }
+
+    #[test]
+    fn brackets_behind_a_backslash_are_text() {
+        let found = links(r"\[x\](y) and [a \\](b) and \[c](d)");
+        assert_eq!(found.iter().map(|link| link.file.as_str()).collect::<Vec<_>>(), ["b", "d"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
 
+use crate::evidence::attested::Attestation;
 use crate::id::CommitId;
 use crate::verdict::{Decision, Proof};
 
@@ -19,9 +20,9 @@ use super::delta::Change;
 use super::facts::{Facts, Measured, RecordFile};
 use super::kind::MaySay;
 use super::markdown;
+use super::proof_view::{ProofView, view};
 use super::quote::{self, Place};
 use super::sections::{TODO, closing, opening};
-use super::table::{TestTable, tables};
 use super::templates::{BUILT_IN, Template};
 
 /// Lines of the diff beyond this number are counted, not shown.
@@ -80,45 +81,6 @@ pub struct UpstreamView {
     pub short: String,
     /// Where the pin can be read.
     pub link: Option<String>,
-}
-
-/// What was measured under one profile on one kind of machine, with what that says.
-#[derive(Debug, Clone, Serialize)]
-pub struct ProofView {
-    profile: Option<String>,
-    label: String,
-    device: String,
-    os: String,
-    arch: String,
-    cpu: String,
-    driver: Option<String>,
-    toolchains: Vec<String>,
-    date: String,
-    verdict: &'static str,
-    first_line: String,
-    fixed: usize,
-    broken: usize,
-    unfixed: usize,
-    attributed: usize,
-    redundant: bool,
-    odd: Vec<String>,
-    tables: Vec<TestTable>,
-    records: Vec<RecordLine>,
-    commands: Vec<TestCommand>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct RecordLine {
-    test: String,
-    variant: String,
-    file: String,
-    sha256: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct TestCommand {
-    test: String,
-    command: String,
 }
 
 /// Whether the fault is there at a newer commit.
@@ -311,6 +273,16 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         ("read", Label::Read(material.facts.pin).to_string()),
         ("inferred", Label::Inferred.to_string()),
     ]);
+    let reported: Vec<Said> =
+        material.facts.attested.iter().map(|report| reported(report, material)).collect();
+    let bisected = material.facts.bisected.iter().map(|note| Said {
+        text: match &note.profile {
+            Some(profile) => format!("bisect under profile {profile}: {}", note.text()),
+            None => format!("bisect: {}", note.text()),
+        },
+        label: Label::Measured(note.device()).to_string(),
+    });
+    let bisected: Vec<Said> = bisected.collect();
     minijinja::context! {
         overlay => Value::from(Serde(&material.known)),
         upstream => Value::from(Serde(&material.upstream)),
@@ -319,6 +291,8 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         template => template.as_str(),
         proofs => Value::from(Serde(proofs)),
         newer => Value::from(Serde(&material.newer)),
+        reported => Value::from(Serde(reported)),
+        bisected => Value::from(Serde(bisected)),
         diff => Value::from(Serde(diff)),
         diff_more => more,
         places => Value::from(Serde(places(material))),
@@ -330,6 +304,27 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         retired => Value::from(Serde(&material.facts.retired)),
         bump => Value::from(Serde(&material.bump)),
     }
+}
+
+/// A sentence with the ground that it stands on.
+#[derive(Debug, Clone, Serialize)]
+struct Said {
+    text: String,
+    label: String,
+}
+
+/// What a person reports, and whether what was measured says otherwise.
+fn reported(report: &Attestation, material: &Material<'_>) -> Said {
+    let contradicted = material
+        .proofs
+        .iter()
+        .map(|(_, _, decision)| decision.verdict)
+        .find(|verdict| report.contradicts(*verdict));
+    let text = match contradicted {
+        Some(verdict) => report.reason(verdict).text,
+        None => report.text(),
+    };
+    Said { text, label: Label::Reported(report.by.clone()).to_string() }
 }
 
 /// The stretches of upstream's own lines that the overlay takes away, with a line of context.
@@ -349,108 +344,6 @@ fn places(material: &Material<'_>) -> Vec<BTreeMap<&'static str, String>> {
     }
     found.truncate(MOST_QUOTES);
     found
-}
-
-fn view(
-    measured: &Measured,
-    proof: &Proof,
-    decision: &Decision,
-    files: &BTreeMap<String, RecordFile>,
-) -> ProofView {
-    let odd = [
-        "silenced",
-        "unsilenced",
-        "unfixed",
-        "history-dependent",
-        "removed-with",
-        "same-inputs",
-        "sees-nothing",
-        "note",
-    ];
-    let mut toolchains = Vec::new();
-    let mut records = Vec::new();
-    for (test, sides) in &measured.results {
-        for (which, side) in sides {
-            if let super::facts::SideOutcome::Ran { record, sha256, .. } = &side.outcome {
-                let compiler =
-                    files.get(record).and_then(|file| toolchain_words(&file.record.inputs.compiler));
-                if let Some(compiler) = compiler.filter(|compiler| !toolchains.contains(compiler)) {
-                    toolchains.push(compiler);
-                }
-                records.push(RecordLine {
-                    test: test.to_string(),
-                    variant: variant_words(*which).to_owned(),
-                    file: record.clone(),
-                    sha256: sha256.clone(),
-                });
-            }
-        }
-    }
-    let label = match measured.redundant {
-        true => Label::NotRun,
-        false => Label::Measured(measured.device()),
-    };
-    ProofView {
-        profile: measured.profile.as_ref().map(ToString::to_string),
-        label: label.to_string(),
-        device: measured.device(),
-        os: measured.machine.os.clone(),
-        arch: measured.machine.arch.clone(),
-        cpu: measured.machine.cpu.clone(),
-        driver: measured.machine.driver.clone(),
-        toolchains,
-        date: date(measured.recorded),
-        verdict: decision.verdict.as_str(),
-        first_line: decision.first_line.clone(),
-        fixed: decision.fixed.len(),
-        broken: decision.broken.len(),
-        unfixed: decision.unfixed.len(),
-        attributed: decision.attributed.len(),
-        redundant: measured.redundant,
-        odd: decision
-            .reasons
-            .iter()
-            .filter(|reason| odd.contains(&reason.code))
-            .map(|reason| reason.text.clone())
-            .collect(),
-        tables: tables(decision, proof),
-        records,
-        commands: measured
-            .tests
-            .iter()
-            .map(|test| TestCommand {
-                test: test.linked.name.to_string(),
-                command: test
-                    .command
-                    .iter()
-                    .map(|part| crate::escape::for_shell(part))
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            })
-            .collect(),
-    }
-}
-
-fn variant_words(which: crate::verdict::Which) -> &'static str {
-    use crate::verdict::Which;
-    match which {
-        Which::PinWithout => "pin without the overlay",
-        Which::PinWith => "pin with it",
-        Which::WitnessWithout => "witness without it",
-        Which::WitnessWith => "witness with it",
-    }
-}
-
-/// The compilers by the names of their programs, with the start of their hashes.
-fn toolchain_words(toolchain: &str) -> Option<String> {
-    let compilers = toolchain.split("; ").filter_map(|part| {
-        let [kind, name, path, hash] = part.split(' ').collect::<Vec<_>>()[..] else { return None };
-        let is_one = kind == "program" && ["c++", "nvcc", "hipcc"].contains(&name);
-        let program = path.rsplit('/').next().unwrap_or(path);
-        is_one.then(|| format!("{program} (sha256 {})", hash.get(..12).unwrap_or(hash)))
-    });
-    let compilers: Vec<String> = compilers.collect();
-    (!compilers.is_empty()).then(|| compilers.join(", "))
 }
 
 /// A day of the calendar, UTC, from seconds since 1970. Days to civil dates as Howard Hinnant describes it.
@@ -481,13 +374,5 @@ mod tests {
     #[test]
     fn blocks_keep_their_empty_lines() {
         assert_eq!(tidy("a  \n\n\n\nb\n```x\n\n\nc \n```\n\n\n"), "a\n\nb\n```x\n\n\nc \n```\n");
-    }
-
-    #[test]
-    fn compilers_are_shown_by_name() {
-        let text =
-            "all variables 8f; program as /usr/bin/as 41; program c++ /usr/bin/g++-12 0123456789abcdef";
-        assert_eq!(toolchain_words(text).as_deref(), Some("g++-12 (sha256 0123456789ab)"));
-        assert_eq!(toolchain_words("unknown"), None);
     }
 }

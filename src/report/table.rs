@@ -78,7 +78,9 @@ fn is_a_matter_of_course(row: &CellRow) -> bool {
 type Signature = [Option<&'static str>; 4];
 
 fn table(test: &Name, rows: &[&CellRow], proof: &Proof) -> TestTable {
-    let mut groups: BTreeMap<Signature, Vec<&CellRow>> = BTreeMap::new();
+    // Building and sanitizers have no figures: they are rows of their own.
+    let mut groups: BTreeMap<(bool, Signature), Vec<&CellRow>> = BTreeMap::new();
+    let is_pseudo = |row: &CellRow| key(&row.case).is_some_and(|key| key.is_pseudo());
     for row in rows {
         let outcome = |view: &Option<CellView>| view.as_ref().map(|view| view.outcome);
         let signature = [
@@ -87,7 +89,7 @@ fn table(test: &Name, rows: &[&CellRow], proof: &Proof) -> TestTable {
             outcome(&row.witness_without),
             outcome(&row.witness_with),
         ];
-        groups.entry(signature).or_default().push(row);
+        groups.entry((is_pseudo(row), signature)).or_default().push(row);
     }
     let keys: Vec<CaseKey> = rows.iter().filter_map(|row| key(&row.case)).collect();
     let figures = figures(test, proof);
@@ -120,7 +122,10 @@ fn table(test: &Name, rows: &[&CellRow], proof: &Proof) -> TestTable {
         made.iter().any(|row| row.witness_without.as_ref().is_some_and(|s| s.outcome != "not run"));
     TestTable {
         test: test.to_string(),
-        cases: rows.len(),
+        cases: match rows.iter().filter(|row| !is_pseudo(row)).count() {
+            0 => rows.len(),
+            cases => cases,
+        },
         metric: one(figures.iter().map(|figure| Some(figure.metric.clone())).collect()),
         bound: one(figures.iter().map(|figure| figure.max.map(number)).collect()),
         rows: made,

@@ -54,6 +54,21 @@ impl Verdict {
         }
     }
 
+    /// What it means, in few words.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Verdict::Needed => "without it cases fail that pass with it, and none the other way round",
+            Verdict::Harmful => "with it cases fail that pass without it, and none the other way round",
+            Verdict::Mixed => "it mends some cases and breaks others",
+            Verdict::Ineffective => "a case that it is there for fails with it, too",
+            Verdict::Droppable => "all that it is there for passes without it",
+            Verdict::Unproven => "it makes no difference, and the tests have never seen the fault",
+            Verdict::Redundant => "the pin has all of it; nothing to run",
+            Verdict::Inconclusive => "something could not be found out; the reasons say what",
+        }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn advice(self) -> &'static str {

@@ -7,12 +7,15 @@ use crate::evidence::took::Took;
 use crate::id::Name;
 use crate::io::lab::campaign::Candidate;
 use crate::kernel_test::{CaseKey, ranges};
+use crate::report::hand::Hand;
 use crate::verdict::group::Together;
 use crate::verdict::{CellId, CellRow, CellView, Decision, Verdict};
 
-use super::super::Tone;
+use super::super::status::by_need;
 use super::super::table::{self, TableCell};
 use super::super::test::one_alone;
+use super::super::ui::ONE_ALONE;
+use super::super::{Tone, legend};
 use super::{Outcome, reason_text};
 
 /// The verdicts: an overlay after the other, then all of them in one table.
@@ -37,7 +40,10 @@ impl Out {
 }
 
 fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
-    let all = outcome.candidates.iter().zip(&outcome.decisions);
+    // What needs a hand first; then as in the manifest.
+    let hands: Vec<Hand> = outcome.decisions.iter().map(|decision| hand(outcome, decision)).collect();
+    let order = by_need(&hands);
+    let all = order.iter().filter_map(|at| outcome.candidates.get(*at).zip(outcome.decisions.get(*at)));
     // In a dry run, those of which nothing is known say nothing.
     for (candidate, decision) in all.filter(|(_, d)| !is_open(outcome, d)) {
         let is_back = outcome.standing_back.contains(&decision.overlay);
@@ -58,9 +64,9 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
     if !outcome.left.is_empty() {
         print_left(outcome, out);
     }
-    let rows: Vec<Vec<TableCell>> = outcome
-        .decisions
+    let rows: Vec<Vec<TableCell>> = order
         .iter()
+        .filter_map(|at| outcome.decisions.get(*at))
         .map(|decision| {
             if is_open(outcome, decision) {
                 return vec![decision.overlay.as_str().into(), Tone::Dim.cell("not proven yet")];
@@ -76,7 +82,19 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
             ]
         })
         .collect();
-    out.line(table::render(&["overlay", "verdict", "what to do"], &rows).trim_end());
+    let table = table::render(&["overlay", "verdict", "what to do"], &rows);
+    out.line(table.trim_end());
+    let meanings = legend::lines(&[meanings(outcome)], None);
+    let is_empty = meanings.is_empty();
+    if !is_empty {
+        out.line("");
+    }
+    for line in meanings {
+        out.line(line);
+    }
+    if !is_empty {
+        out.line(Tone::Dim.paint("more about a word: overlaid prove --explain WORD"));
+    }
     for contest in &outcome.rivals {
         for line in super::rivals::lines(contest) {
             out.line(line);
@@ -103,6 +121,26 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
             }
         }
     }
+}
+
+/// What there is to do about an overlay. One that a rival is applied instead of waits for nobody.
+fn hand(outcome: &Outcome, decision: &Decision) -> Hand {
+    if outcome.stand_back.contains(&decision.overlay) {
+        return Hand::Keep;
+    }
+    let is_contradicted = decision.reasons.iter().any(|reason| reason.code == "attested-otherwise");
+    if is_contradicted { Hand::Decide } else { Hand::of_verdict(decision.verdict.as_str()) }
+}
+
+/// What the verdicts mean that stand in the table.
+fn meanings(outcome: &Outcome) -> legend::Group {
+    let given = outcome.decisions.iter().filter(|decision| !is_open(outcome, decision));
+    let given: Vec<Verdict> = given.map(|decision| decision.verdict).collect();
+    let mut words: Vec<Verdict> =
+        Verdict::ALL.into_iter().filter(|verdict| given.contains(verdict)).collect();
+    words.sort_by_key(|verdict| Hand::of_verdict(verdict.as_str()));
+    let words = words.into_iter().map(|verdict| (verdict.as_str().to_owned(), verdict.meaning().to_owned()));
+    legend::Group { title: "verdict", words: words.collect() }
 }
 
 fn tone(verdict: Verdict) -> Tone {
@@ -148,7 +186,7 @@ fn print_one(
         }
     }
     if let Some(line) = test_command.and_then(|command| one_alone_of(decision, command)) {
-        out.line(format_args!("  one alone: {line}"));
+        out.line(format_args!("  {ONE_ALONE} {line}"));
     }
     // The cases of these are listed above, in fewer words.
     let listed = ["fixes", "breaks", "passes-without", "does-not-fix"];

@@ -151,6 +151,8 @@ fn look(
                     gathered.proofs.clone_from(&facts.proofs);
                     gathered.file = file.to_owned();
                     let mut facts = facts.clone();
+                    facts.attested.clone_from(&gathered.attested);
+                    facts.bisected.clone_from(&gathered.bisected);
                     if let Some(template) = gathered.may_say().template() {
                         facts.template = template;
                     }

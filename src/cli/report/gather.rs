@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::evidence::attested::{self, Attestation};
+use crate::evidence::bisected::{self, Bisected};
 use crate::id::Name;
+use crate::io;
 use crate::io::hashes::Hashes;
 use crate::io::lab::campaign::{Campaign, Candidate};
 use crate::io::report_files;
@@ -46,6 +49,10 @@ pub struct Gathered<'w> {
     pub newer: Option<Newer>,
     /// The records of evidence.
     pub records: BTreeMap<String, RecordFile>,
+    /// What people report of runs without it, at the pin.
+    pub attested: Vec<Attestation>,
+    /// What searches over the upstream's history came to.
+    pub bisected: Vec<Bisected>,
     /// What of the report before is stale.
     pub set_aside: Vec<String>,
     /// The last decision that says nothing, for its reasons.
@@ -86,13 +93,15 @@ impl<'w> Gathered<'w> {
             workspace,
             loaded,
             store,
-            report,
             file,
             before,
             facts_before: facts_before.filter(|facts| facts.overlay == *loaded.name()),
             proofs: Vec::new(),
             newer: None,
             records: BTreeMap::new(),
+            attested: reported(workspace, loaded),
+            bisected: searched(workspace, loaded, &report),
+            report,
             set_aside: Vec::new(),
             open: None,
         };
@@ -298,6 +307,13 @@ impl<'w> Gathered<'w> {
         MaySay::of(&self.verdicts())
     }
 
+    /// What people report against the verdict.
+    #[must_use]
+    pub fn contradicted(&self) -> Vec<&Attestation> {
+        let verdict = self.verdict();
+        self.attested.iter().filter(|report| report.contradicts(verdict)).collect()
+    }
+
     /// The verdict over all that was measured.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
@@ -364,6 +380,8 @@ impl<'w> Gathered<'w> {
             evidence_only,
             proofs: self.proofs.clone(),
             newer: self.newer.clone(),
+            attested: self.attested.clone(),
+            bisected: self.bisected.clone(),
             retired: None,
             written: String::new(),
         }
@@ -393,6 +411,25 @@ impl<'w> Gathered<'w> {
     pub fn used_records(&self) -> BTreeSet<String> {
         self.facts(Template::Draft, false).records().keys().map(|name| (*name).to_owned()).collect()
     }
+}
+
+/// What people report of an overlay at the pin. A file that cannot be read counts for nothing; `prove` says which.
+fn reported(workspace: &Workspace, loaded: &Loaded) -> Vec<Attestation> {
+    let manifest = &workspace.manifest;
+    let folder = io::attested::folder(&manifest.docs_folder(), manifest.upstream.name.as_str());
+    let (all, _) = io::attested::load(&workspace.root.join(folder));
+    let pin = manifest.upstream.pin.value;
+    attested::of(&all, loaded.name().as_str(), pin).into_iter().cloned().collect()
+}
+
+/// What searches came to that are about what stands there now.
+fn searched(workspace: &Workspace, loaded: &Loaded, report: &OverlayReport) -> Vec<Bisected> {
+    let manifest = &workspace.manifest;
+    let folder = io::bisected::folder(&manifest.docs_folder(), manifest.upstream.name.as_str());
+    let all = io::bisected::load(&workspace.root.join(folder));
+    let pin = manifest.upstream.pin.value;
+    let found = bisected::of(&all, loaded.name().as_str(), pin, &report.content_digest(pin));
+    found.into_iter().cloned().collect()
 }
 
 /// What each measurement says. One whose records are not there says nothing.

@@ -325,6 +325,8 @@ pub fn bump_summary(
         evidence_only,
         proofs: Vec::new(),
         newer: None,
+        attested: Vec::new(),
+        bisected: Vec::new(),
         retired: None,
         written: String::new(),
     };

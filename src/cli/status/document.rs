@@ -2,7 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::*;
+use crate::accept::{Acceptance, acceptance};
+use crate::id::CommitId;
+use crate::io::workspace::Workspace;
+use crate::lex::Delta;
+use crate::overlay::Loaded;
+use crate::provenance::{Note, OverlayReport, PathReport, pull_request_number};
+use crate::upstream::Commit;
+
+use super::drop_when;
+use super::words::date;
 
 pub(super) fn document(parts: Vec<(Value, Vec<Value>)>) -> Value {
     let (upstreams, overlays): (Vec<Value>, Vec<Vec<Value>>) = parts.into_iter().unzip();

@@ -10,6 +10,7 @@ use crate::io;
 use crate::io::verdicts::{self, Verdicts};
 use crate::manifest::DropWhen;
 use crate::provenance::{Condition, OverlayReport};
+use crate::verdict::Verdict;
 
 /// What is noted of earlier proofs, and what people have reported.
 pub struct Known {
@@ -26,6 +27,14 @@ impl Known {
         // A file that cannot be read counts for nothing; `prove` says which.
         let (attested, _) = io::attested::load(&io::attested::folder(docs, upstream));
         Self { verdicts, attested }
+    }
+
+    /// Whether somebody reports otherwise than a verdict says.
+    #[must_use]
+    pub fn contradicts(&self, overlay: &str, verdict: &str, pin: CommitId) -> bool {
+        let verdict = Verdict::ALL.into_iter().find(|known| known.as_str() == verdict);
+        let reports = attested::of(&self.attested, overlay, pin);
+        verdict.is_some_and(|verdict| reports.into_iter().any(|report| report.contradicts(verdict)))
     }
 
     /// The newest report of what an overlay waits for, at the pin.

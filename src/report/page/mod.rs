@@ -13,8 +13,9 @@ mod variants;
 use std::fmt::Write;
 
 use html::{Text, link, shorten};
-use model::{Hand, OverlayPart, Page, UpstreamPart, commit_address};
+use model::{OverlayPart, Page, UpstreamPart, commit_address};
 
+use super::hand::Hand;
 use super::picture::Look;
 
 /// How many bytes the changes of all overlays may take.
@@ -70,20 +71,10 @@ fn sorted(upstream: &UpstreamPart) -> Vec<&OverlayPart> {
 /// How urgent something is, as a class.
 fn class(hand: Hand) -> &'static str {
     match hand {
-        Hand::Now => "fail",
+        Hand::Now | Hand::Mend => "fail",
         Hand::Drop => "measured",
         Hand::Decide | Hand::FindOut => "flaky",
         Hand::Keep => "pass",
-    }
-}
-
-fn sign(hand: Hand) -> &'static str {
-    match hand {
-        Hand::Now => "‼",
-        Hand::Drop => "✂",
-        Hand::Decide => "⚖",
-        Hand::FindOut => "?",
-        Hand::Keep => "✓",
     }
 }
 
@@ -110,7 +101,7 @@ fn to_do(page: &Page, out: &mut String) {
             Text(anchor(part)),
             Text(part.report.name.as_str()),
             class(hand),
-            sign(hand),
+            hand.sign(),
             hand.as_str(),
             part.report.state,
             verdict_words(part),
@@ -145,6 +136,16 @@ fn legend(out: &mut String) {
             look.class(),
             look.sign(),
             look.as_str()
+        );
+    }
+    for hand in Hand::ALL {
+        let _ = writeln!(
+            out,
+            "<li><span class=\"sign {}\" aria-hidden=\"true\">{}</span> {}: {}</li>",
+            class(hand),
+            hand.sign(),
+            hand.as_str(),
+            Text(hand.meaning())
         );
     }
     out.push_str(

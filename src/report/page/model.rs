@@ -1,9 +1,12 @@
 //! What the page shows: values that were found out elsewhere.
 
 use crate::evidence::Machine;
+use crate::evidence::attested::Attestation;
+use crate::evidence::bisected::Bisected;
 use crate::lex::Delta;
 use crate::overlay::diff::{Marked, What};
-use crate::provenance::{OverlayReport, State};
+use crate::provenance::OverlayReport;
+use crate::report::hand::{Ground, Hand};
 use crate::report::picture::{self, Bound, Grid};
 use crate::verdict::{CellRow, Decision, Verdict};
 
@@ -52,6 +55,10 @@ pub struct OverlayPart {
     pub tests: Vec<String>,
     /// Whether its state is meant, and why.
     pub accepted: Option<String>,
+    /// What people report of runs that cannot be made here.
+    pub reported: Vec<Attestation>,
+    /// What searches over the upstream's history came to.
+    pub bisected: Vec<Bisected>,
     /// Its own change, path by path; `Err`: it cannot be told, and why.
     pub delta: Result<Vec<PathDelta>, String>,
     /// What evidence says, profile by profile.
@@ -156,35 +163,6 @@ impl PathDelta {
     }
 }
 
-/// What a reader has to do about an overlay: first what cannot wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hand {
-    /// Something is wrong now.
-    Now,
-    /// It should go.
-    Drop,
-    /// A person must decide or mend.
-    Decide,
-    /// Something is missing.
-    FindOut,
-    /// Nothing.
-    Keep,
-}
-
-impl Hand {
-    /// The words for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Hand::Now => "act now",
-            Hand::Drop => "drop",
-            Hand::Decide => "decide",
-            Hand::FindOut => "find out",
-            Hand::Keep => "keep",
-        }
-    }
-}
-
 impl OverlayPart {
     /// The verdicts with their profiles: decided ones, else noted ones that still hold.
     #[must_use]
@@ -198,18 +176,20 @@ impl OverlayPart {
         self.proofs.iter().map(|proof| (proof, word(proof))).collect()
     }
 
+    /// What somebody reports against a verdict.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        let verdicts = || self.proofs.iter().map(|proof| proof.decision.verdict);
+        self.reported.iter().find_map(|report| {
+            let verdict = verdicts().find(|verdict| report.contradicts(*verdict))?;
+            Some(report.reason(verdict).text)
+        })
+    }
+
     /// What there is to do, and why, in one sentence.
     #[must_use]
     pub fn to_do(&self) -> (Hand, String) {
-        let is_meant = self.accepted.is_some();
         let of_verdict = self.verdicts().into_iter().map(|(proof, word)| {
-            let hand = match word {
-                "harmful" => Hand::Now,
-                "droppable" | "redundant" => Hand::Drop,
-                "mixed" | "ineffective" | "unproven" => Hand::Decide,
-                "needed" => Hand::Keep,
-                _ => Hand::FindOut,
-            };
             let noted = proof.noted.as_ref().filter(|_| word != proof.decision.verdict.as_str());
             let why = match noted {
                 Some(noted) => format!(
@@ -218,26 +198,18 @@ impl OverlayPart {
                 ),
                 None => proof.decision.first_line.clone(),
             };
-            (hand, why)
+            (Hand::of_verdict(word), why)
         });
         let verdict = of_verdict.min_by_key(|(hand, _)| *hand);
+        if let Some(why) = self.contradiction() {
+            return (Hand::Decide, why);
+        }
         let why = self.report.paths.iter().find(|path| path.state == self.report.state);
         let why = why.map(|path| path.why.clone()).or_else(|| self.report.why.clone()).unwrap_or_default();
-        let of_state = match self.report.state {
-            State::StaleConflict | State::Gone | State::Renamed | State::Collides if !is_meant => {
-                Some(Hand::Decide)
-            }
-            State::Rollback if !is_meant => Some(Hand::Decide),
-            State::Redundant | State::Absorbed => Some(Hand::Drop),
-            State::Unknown => Some(Hand::FindOut),
-            _ => None,
-        };
-        let state = of_state.map(|hand| (hand, format!("{}: {why}", self.report.state)));
-        match (verdict, state) {
-            (Some((Hand::FindOut, _)) | None, Some(state)) => state,
-            (Some(verdict), Some(state)) if state.0 < verdict.0 => state,
-            (Some(verdict), _) => verdict,
-            (None, None) => (Hand::Keep, format!("{}: {why}", self.report.state)),
+        let of_state = Hand::of_state(&self.report, self.accepted.is_some());
+        match (Hand::of(verdict.as_ref().map(|(hand, _)| *hand), of_state), verdict) {
+            ((hand, Some(Ground::Verdict)), Some((_, why))) => (hand, why),
+            ((hand, _), _) => (hand, format!("{}: {why}", self.report.state)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::html::{Text, link, shorten};
 use super::model::{OverlayPart, ProofPart, UpstreamPart, commit_address};
-use super::{anchor, class, delta, sign, variants};
+use super::{anchor, class, delta, variants};
 use crate::report::picture;
 use crate::upstream::Commit;
 use crate::verdict::Verdict;
@@ -43,7 +43,7 @@ pub(super) fn write(
         out,
         "<p class=\"lead {}\"><span class=\"sign {0}\" aria-hidden=\"true\">{}</span> <span><strong>{}</strong>: {}</span></p>",
         class(hand),
-        sign(hand),
+        hand.sign(),
         hand.as_str(),
         Text(shorten(&why, SENTENCE))
     );
@@ -57,6 +57,7 @@ pub(super) fn write(
     }
     facts(part, upstream, out);
     states(part, upstream, out);
+    said(part, out);
     for (index, proof) in part.proofs.iter().enumerate() {
         write_proof(proof, &format!("p{number}-{index}"), out);
     }
@@ -137,6 +138,31 @@ fn states(part: &OverlayPart, upstream: &UpstreamPart, out: &mut String) {
         let _ = writeln!(out, "<li>note: {}</li>", Text(shorten(&note.to_string(), SENTENCE)));
     }
     out.push_str("</ul>\n</details>\n");
+}
+
+/// What people report, and what searches came to: each with its ground.
+fn said(part: &OverlayPart, out: &mut String) {
+    if !part.reported.is_empty() {
+        out.push_str("<h4>Reported by people, not measured</h4>\n<ul>\n");
+        for report in part.reported.iter().take(COMMITS) {
+            let _ = writeln!(out, "<li>{}</li>", Text(shorten(&report.text(), SENTENCE)));
+        }
+        out.push_str("</ul>\n");
+    }
+    if !part.bisected.is_empty() {
+        out.push_str("<h4>Searched in upstream's history</h4>\n<ul>\n");
+        for note in part.bisected.iter().take(COMMITS) {
+            let on = note.profile.as_ref().map(|profile| format!("profile {profile}, ")).unwrap_or_default();
+            let _ = writeln!(
+                out,
+                "<li>{} <span class=\"dim\">measured on {}{}</span></li>",
+                Text(shorten(&note.text(), SENTENCE)),
+                Text(on),
+                Text(note.device())
+            );
+        }
+        out.push_str("</ul>\n");
+    }
 }
 
 fn subject(commit: &Commit) -> String {

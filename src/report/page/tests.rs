@@ -77,6 +77,8 @@ fn part(name: &str, verdict: Verdict, cells: Vec<CellRow>) -> OverlayPart {
         links: Vec::new(),
         tests: vec!["sweep".to_owned()],
         accepted: None,
+        reported: Vec::new(),
+        bisected: Vec::new(),
         delta: Ok(Vec::new()),
         proofs: vec![ProofPart {
             profile: Some("cpu".to_owned()),

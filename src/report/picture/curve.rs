@@ -78,15 +78,44 @@ pub(super) fn draw(grid: &Grid, at: &str, top: i64, out: &mut String) -> i64 {
         };
         points.iter().map(|(column, value)| (middle(*column), y(*value))).collect()
     };
-    let path = |points: BTreeSet<(i64, i64)>, after: &str| {
-        points.into_iter().fold(String::new(), |mut path, (x, y)| {
-            let _ = write!(path, "M{x} {y}{after}");
-            path
-        })
-    };
-    let dots = path(place(&with), "h0");
-    let crosses = path(place(&without), "m-3-3l6 6m0-6l-6 6");
+    let dots = marks(place(&with), (0, 0), "h0", (0, 0));
+    let crosses = marks(place(&without), (-3, -3), "l6 6m0-6l-6 6", (-3, 3));
     let _ =
         write!(out, "<path class=\"line-with\" d=\"{dots}\"/><path class=\"line-without\" d=\"{crosses}\"/>");
     top + HEIGHT + 6
+}
+
+/// A path with a mark at each point. A mark begins and ends beside its point; what is between two marks is written from the end of
+/// the one to the begin of the other, since there can be many.
+fn marks(points: BTreeSet<(i64, i64)>, begin: (i64, i64), mark: &str, end: (i64, i64)) -> String {
+    let mut path = String::new();
+    let mut at: Option<(i64, i64)> = None;
+    for (x, y) in points {
+        let (from_x, from_y) = (x + begin.0, y + begin.1);
+        let (command, x_part, y_part) = match at {
+            None => ('M', from_x, from_y),
+            Some((last_x, last_y)) => ('m', from_x - last_x, from_y - last_y),
+        };
+        // A sign parts two numbers as well as a space.
+        let gap = if y_part < 0 { "" } else { " " };
+        let _ = write!(path, "{command}{x_part}{gap}{y_part}{mark}");
+        at = Some((x + end.0, y + end.1));
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_stand_at_their_points() {
+        let points = BTreeSet::from([(10, 20), (19, 5), (19, 50)]);
+        assert_eq!(marks(points.clone(), (0, 0), "h0", (0, 0)), "M10 20h0m9-15h0m0 45h0");
+        // A cross goes from -3,-3 to 3,3, back up to 3,-3 and to -3,3: the next one begins from there.
+        assert_eq!(
+            marks(points, (-3, -3), "l6 6m0-6l-6 6", (-3, 3)),
+            "M7 17l6 6m0-6l-6 6m9-21l6 6m0-6l-6 6m0 39l6 6m0-6l-6 6"
+        );
+    }
 }
