@@ -22,6 +22,7 @@
 //! | those of other places | `elsewhere` |
 //! | what records say wherever they were made, to be shown | `on_file` |
 //! | those of other machines, in place of our own | `other_machine` |
+//! | which of them stand for nothing any more | `standing` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | since when an overlay is not needed | `bisection` |
@@ -60,6 +61,8 @@ mod running;
 mod sanitizing;
 pub mod site;
 pub mod sources;
+#[cfg(feature = "git")]
+pub mod standing;
 pub mod steering;
 #[cfg(feature = "git")]
 pub mod subjects;

@@ -11,14 +11,63 @@ use crate::evidence::{BuildInputs, BuildOutcome, BuildRecord, Machine, MadeOn, R
 use crate::id::UpstreamPath;
 use crate::io::toolchain::Requirement;
 use crate::manifest::Test;
+use crate::tree::Entry;
 use crate::verdict::State;
 
 use super::inputs::describe;
+use super::make::Workshop;
 use super::measure::{Lab, Subject, TREE};
 use super::recall::{OnRecord, format_name};
+use super::sources::Sources;
 
 /// Folders of our repository in which tools are.
 const TOOLKITS: [&str; 2] = [".overlaid/", "target/cuda/"];
+
+/// What a test is today, as far as every machine can tell.
+pub(super) struct Asked {
+    named: BTreeMap<String, String>,
+    options: BTreeMap<String, String>,
+    command: Vec<String>,
+    format: &'static str,
+    timeout_ms: u64,
+    sanitizers: Vec<String>,
+}
+
+impl Asked {
+    /// What would be measured of it on these sources.
+    pub fn of<'a>(
+        &'a self,
+        sources: &'a Sources,
+        entry: &'a dyn Fn(&UpstreamPath) -> Option<Entry>,
+    ) -> Wanted<'a> {
+        Wanted {
+            entry,
+            paths: sources.names(),
+            whole: sources.whole(),
+            named: &self.named,
+            options: &self.options,
+            command: &self.command,
+            format: self.format,
+            timeout_ms: self.timeout_ms,
+            sanitizers: &self.sanitizers,
+        }
+    }
+}
+
+impl Workshop<'_> {
+    /// What a test is today.
+    pub(super) fn asked(&mut self, test: &Test) -> Asked {
+        let sanitizers = test.sanitizers_under(self.profile);
+        Asked {
+            named: self.named_sources(test),
+            options: self.portable_options(test),
+            command: test.command.iter().map(|part| part.value.clone()).collect(),
+            format: format_name(test.format),
+            timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
+            sanitizers: sanitizers.map(|sanitizer| sanitizer.as_str().to_owned()).collect(),
+        }
+    }
+}
 
 /// What of a build goes into the record of its runs, for other machines.
 pub(super) fn built_from(build: &BuildRecord) -> BuiltFrom {
@@ -68,25 +117,10 @@ impl Lab<'_> {
 
     fn find_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<(String, ResultRecord)> {
         let profile = self.profile();
-        let named = self.workshop.named_sources(test);
-        let options = self.workshop.portable_options(test);
-        let command: Vec<String> = test.command.iter().map(|part| part.value.clone()).collect();
-        let sanitizers: Vec<String> = test
-            .sanitizers_under(self.workshop.profile)
-            .map(|sanitizer| sanitizer.as_str().to_owned())
-            .collect();
+        let asked = self.workshop.asked(test);
         let sources = &subject.sources;
-        let wanted = Wanted {
-            entry: &|path: &UpstreamPath| sources.entry(path),
-            paths: sources.names(),
-            whole: sources.whole(),
-            named: &named,
-            options: &options,
-            command: &command,
-            format: format_name(test.format),
-            timeout_ms: u64::try_from(test.timeout.as_millis()).unwrap_or(u64::MAX),
-            sanitizers: &sanitizers,
-        };
+        let entry = |path: &UpstreamPath| sources.entry(path);
+        let wanted = asked.of(sources, &entry);
         let (hashes, root) = (&mut self.workshop.hashes, &self.workshop.root);
         let mut now = |file: &str| match file.strip_prefix(MAY_MATTER).unwrap_or(file).strip_prefix(TREE) {
             Some(path) => describe(UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path))),
