@@ -46,6 +46,7 @@ mod report;
 mod rivals;
 mod rowops;
 mod sanitizers;
+mod speed;
 mod split;
 mod status;
 mod store;

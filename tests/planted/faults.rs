@@ -277,7 +277,8 @@ fn plant(story: Story, fault: &'static Fault, dice: &mut Random) -> Planted {
         }
         OutOfReach => {
             let truth = Truth { is: "ineffective", can_be_told: sure };
-            let wrong = format!("{LAUNCH}\n\nSCALE = 0.5\n");
+            // So far off that no fault makes it right again by chance.
+            let wrong = format!("{LAUNCH}\n\nSCALE = 0.25\n");
             (bent.as_str(), right.clone(), dice.pick(&any), vec![("launch.py", wrong)], truth)
         }
         Idle => {

@@ -81,6 +81,10 @@ for n in space["AXES"]:
         found = space["launch"](data, 4, n, [fill] * 4)
         error = abs(found - expected) / expected
         say(case, '"metric": "rel_err", "value": %r, "max": 0.01, "fill": %d' % (error, fill))
+# A case with several fills is done when the next one starts, however the process ends.
+if is_wanted('{"last":1}'):
+    say('{"last":1}', '"status": "start"')
+    say('{"last":1}', '"metric": "rel_err", "value": 0, "max": 0.01')
 for name, error in space["OTHER"].items():
     if is_wanted('{"other":"%s"}' % name):
         say('{"other":"%s"}' % name, '"metric": "rel_err", "value": %r, "max": 0.01' % error)

@@ -22,6 +22,7 @@
 //! | those of other places | `elsewhere` |
 //! | what records say wherever they were made, to be shown | `on_file` |
 //! | those of other machines, in place of our own | `other_machine` |
+//! | a verdict for each other device | `by_device` |
 //! | which of them stand for nothing any more | `standing` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
@@ -40,6 +41,8 @@ pub mod answers;
 pub mod bisection;
 #[cfg(feature = "git")]
 pub mod budget;
+#[cfg(feature = "git")]
+pub mod by_device;
 pub mod campaign;
 pub mod elsewhere;
 pub mod event;

@@ -97,36 +97,12 @@ impl Lab<'_> {
         let (name, result) = self.find_elsewhere(subject, test)?;
         let key = (test.name.value.clone(), subject.sources.whole().to_owned());
         self.elsewhere.insert(key, result.machine.clone());
-        let from = result.built_from.clone()?;
-        let build = BuildRecord {
-            inputs: BuildInputs {
-                tree: from.tree,
-                project: from.project,
-                options: from.options,
-                toolchain: result.place(),
-            },
-            outcome: BuildOutcome::Built { outputs: BTreeMap::new() },
-            made_on: MadeOn::default(),
-            variant: result.variant.clone(),
-            machine: result.machine.clone(),
-            recorded: result.recorded,
-            millis: None,
-        };
-        Some(OnRecord { build, result: Some((name, result)) })
+        on_record(name, &result)
     }
 
     fn find_elsewhere(&mut self, subject: &Subject, test: &Test) -> Option<(String, ResultRecord)> {
-        let profile = self.profile();
-        let asked = self.workshop.asked(test);
-        let sources = &subject.sources;
-        let entry = |path: &UpstreamPath| sources.entry(path);
-        let wanted = asked.of(sources, &entry);
-        let (hashes, root) = (&mut self.workshop.hashes, &self.workshop.root);
-        let mut now = |file: &str| match file.strip_prefix(MAY_MATTER).unwrap_or(file).strip_prefix(TREE) {
-            Some(path) => describe(UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path))),
-            None => hashes.identity(&root.join(file)).unwrap_or_else(|error| error.kind().to_string()),
-        };
-        let records = self.results.of(&test.name, profile.as_ref());
+        let holding = self.holding_from_devices(subject, test, &[]);
+        let records = self.results.of(&test.name, self.workshop.profile_name());
         // Newest first: so the first record of a place is its newest.
         let mut places: Vec<String> = Vec::new();
         for (_, record) in records {
@@ -136,7 +112,72 @@ impl Lab<'_> {
             }
         }
         let rank = |record: &ResultRecord| places.iter().position(|place| *place == record.place());
-        let holding = records.iter().filter(|(_, record)| record.speaks_for(&wanted, &mut now));
-        holding.min_by_key(|(_, record)| rank(record)).cloned()
+        holding.into_iter().min_by_key(|(_, record)| rank(record))
     }
+
+    /// The records from devices that speak for a test on a variant as it is today, newest first. `but`: not of these
+    /// devices.
+    fn holding_from_devices(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        but: &[String],
+    ) -> Vec<(String, ResultRecord)> {
+        let from_device = |(_, record): &&(String, ResultRecord)| {
+            record.inputs.device.as_ref().is_some_and(|device| !but.contains(device))
+        };
+        let records = self.results.of(&test.name, self.workshop.profile_name());
+        let records: Vec<(String, ResultRecord)> = records.iter().filter(from_device).cloned().collect();
+        if records.is_empty() {
+            return records;
+        }
+        let asked = self.workshop.asked(test);
+        let sources = &subject.sources;
+        let entry = |path: &UpstreamPath| sources.entry(path);
+        let wanted = asked.of(sources, &entry);
+        let (hashes, root) = (&mut self.workshop.hashes, &self.workshop.root);
+        let mut now = |file: &str| match file.strip_prefix(MAY_MATTER).unwrap_or(file).strip_prefix(TREE) {
+            Some(path) => describe(UpstreamPath::parse(path).ok().and_then(|path| sources.entry(&path))),
+            None => hashes.identity(&root.join(file)).unwrap_or_else(|error| error.kind().to_string()),
+        };
+        records.into_iter().filter(|(_, record)| record.speaks_for(&wanted, &mut now)).collect()
+    }
+
+    /// What other devices than these have measured of a test on a variant, each place's newest record.
+    pub(super) fn states_from_devices(
+        &mut self,
+        subject: &Subject,
+        test: &Test,
+        but: &[String],
+    ) -> Vec<(ResultRecord, State)> {
+        let mut found: Vec<(ResultRecord, State)> = Vec::new();
+        for (name, result) in self.holding_from_devices(subject, test, but) {
+            let is_known = found.iter().any(|(known, _)| known.place() == result.place());
+            if let Some(record) = on_record(name, &result).filter(|_| !is_known) {
+                let state = self.state(subject, test, &record);
+                found.push((result, state));
+            }
+        }
+        found
+    }
+}
+
+/// A record of another machine, with what of its build is on record there.
+fn on_record(name: String, result: &ResultRecord) -> Option<OnRecord> {
+    let from = result.built_from.clone()?;
+    let build = BuildRecord {
+        inputs: BuildInputs {
+            tree: from.tree,
+            project: from.project,
+            options: from.options,
+            toolchain: result.place(),
+        },
+        outcome: BuildOutcome::Built { outputs: BTreeMap::new() },
+        made_on: MadeOn::default(),
+        variant: result.variant.clone(),
+        machine: result.machine.clone(),
+        recorded: result.recorded,
+        millis: None,
+    };
+    Some(OnRecord { build, result: Some((name, result.clone())) })
 }
