@@ -127,7 +127,7 @@ pub fn unseen(
             let runs = |test: &&crate::manifest::Test| {
                 test.profiles.is_empty() || test.profiles.iter().any(|known| known.value == *name)
             };
-            let is_asked = overlay.is_on(features) && linked.iter().any(|test| runs(&test));
+            let is_asked = overlay.is_on(features) && linked.iter().any(runs);
             if is_asked && !records.iter().filter(mine).any(|known| known.profile.as_ref() == Some(name)) {
                 profiles.entry(name).or_default().push(overlay.name.as_str());
             }

@@ -51,7 +51,8 @@ impl Checked<'_> {
         let mut standing = Vec::new();
         for (profile, records) in by_profile {
             let profile = profile.as_ref().and_then(|profile| manifest.profile(profile.as_str()));
-            let (odd, holding) = self.held_against_today(profile, records)?;
+            let Ok(features) = self.context.features(self.workspace, profile) else { continue };
+            let (odd, holding) = self.held_against_today(profile, &features, records);
             for (test, odd) in odd {
                 let name = profile.map(|profile| &profile.name.value);
                 findings.extend(evidence::stale(&test, name, &odd.stale));
@@ -61,7 +62,10 @@ impl Checked<'_> {
         }
         let mut on_under: Vec<(&Profile, BTreeSet<Name>)> = Vec::new();
         for profile in &manifest.profiles {
-            on_under.push((profile, self.context.features(self.workspace, Some(profile))?));
+            // `--features` may exclude what a profile turns on: under those nobody builds it.
+            if let Ok(features) = self.context.features(self.workspace, Some(profile)) {
+                on_under.push((profile, features));
+            }
         }
         findings.extend(evidence::unseen(manifest, &on_under, &standing));
         Ok(findings)
@@ -71,10 +75,10 @@ impl Checked<'_> {
     fn held_against_today(
         &self,
         profile: Option<&Profile>,
+        features: &BTreeSet<Name>,
         records: Vec<Known>,
-    ) -> Result<(BTreeMap<Name, Odd>, Vec<Known>), Failure> {
-        let features = self.context.features(self.workspace, profile)?;
-        let mut standings = Standings::new(self.workspace, &features, profile, self.store);
+    ) -> (BTreeMap<Name, Odd>, Vec<Known>) {
+        let mut standings = Standings::new(self.workspace, features, profile, self.store);
         let mut odd: BTreeMap<Name, Odd> = BTreeMap::new();
         let mut holding = Vec::new();
         for known in records {
@@ -90,6 +94,6 @@ impl Checked<'_> {
                 }
             }
         }
-        Ok((odd, holding))
+        (odd, holding)
     }
 }
