@@ -1,6 +1,6 @@
 # `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: reports help demo demo-tiles test test-cuda test-gpu verdicts check bench bench-history cases corpus tools fmt clippy doc
+.PHONY: reports help demo demo-tiles test test-cuda test-gpu verdicts check bench bench-history cases corpus tools fmt clippy doc integrations
 
 # Tools that `make tools` put into a local folder come after the machine's own.
 export PATH := $(PATH):$(CURDIR)/target/tools/bin
@@ -41,6 +41,9 @@ cases: ## CLONE=DIR: situations of MLX's history on a clone of it
 
 corpus: ## CLONE=DIR [SEED=N] [COUNT=N]: overlays made from a clone's history, and their states
 	@scripts/corpus "$(CLONE)" $(or $(SEED),1) $(or $(COUNT),1000)
+
+integrations: ## look at the hook, the action and the job with the tools of their makers
+	@scripts/integrations-check
 
 reports: tools ## write the sample's reports in docs/upstream anew, from evidence of this machine
 	@scripts/reports

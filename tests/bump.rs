@@ -645,3 +645,21 @@ fn text_of_the_upstream_does_nothing_in_a_summary() {
     let run = project.run(&["bump", "--to", &to, "--dry-run"]).expect(0);
     assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
 }
+
+#[test]
+fn a_marker_of_a_vendored_body_moves_along_with_the_body() {
+    let mut upstream = Upstream::new();
+    let old = upstream.commit("start", &[("k.c", NUMBERS)]);
+    let new = upstream.commit("ten", &[("k.c", &NUMBERS.replace("ten", "TEN"))]);
+    let project = Project::on(&upstream, &old, &files("ours", &old, &["k.c"]));
+    let marked = |commit: &str, body: &str| {
+        format!("int ours;\n// ---- begin upstream k.c @ {} ----\n{body}", &commit[..10])
+    };
+    project.write("overlays/up/k.c", marked(&old, NUMBERS));
+    project.run(&["apply"]).expect(0);
+    project.run(&["verify"]).expect(0);
+    project.run(&["bump", "--to", &new]).expect(0);
+    assert_eq!(project.read("overlays/up/k.c"), marked(&new, &NUMBERS.replace("ten", "TEN")));
+    project.run(&["apply"]).expect(0);
+    project.run(&["verify"]).expect(0);
+}

@@ -10,9 +10,11 @@ const V1: &str = "int width = 1;\nint height = 1;\n\nint area() {\n  return widt
 
 /// An upstream with the tag v1.0, and a clone with the branch `ours`.
 struct World {
-    upstream: Upstream,
+    _upstream: Upstream,
     pin: String,
     clone: tempfile::TempDir,
+    /// Where the upstream has its name.
+    hub: tempfile::TempDir,
 }
 
 impl World {
@@ -29,11 +31,13 @@ impl World {
             write(&dir.join(file), text);
             git(dir, &[&who[..], &["commit", "-qam", subject]].concat());
         }
-        Self { upstream, pin, clone }
+        let hub = tempfile::tempdir().expect("a folder");
+        std::os::unix::fs::symlink(upstream.path(), hub.path().join("up")).unwrap();
+        Self { _upstream: upstream, pin, clone, hub }
     }
 
     fn url(&self) -> String {
-        self.upstream.path().display().to_string()
+        self.hub.path().join("up").display().to_string()
     }
 
     /// The commits of the branch as mails in a folder; their names.
@@ -62,12 +66,17 @@ fn prepare(recipe: &str, world: &World, project: &Project) {
             let text = format!("FetchContent_Declare(up\n  GIT_REPOSITORY {url}\n  GIT_TAG {pin})\n");
             project.write("CMakeLists.txt", text);
             project.write("patches/src/a.c", ours());
+            project.write("patches/README.md", "what these are\n");
+            project.write("patches/src/a.c.orig", V1);
         }
         "A quilt series, as Debian has it" => {
             let names = mails("debian/patches");
             project.write("debian/patches/series", names.join("\n"));
         }
-        "Mails" => drop(mails("mails")),
+        "Mails" => {
+            mails("mails");
+            project.write("mails/README", "what these are\n");
+        }
         "The branch of a fork" => {}
         "A checkout with edits" => {
             git(world.clone.path(), &["checkout", "-q", "v1.0"]);
@@ -77,8 +86,9 @@ fn prepare(recipe: &str, world: &World, project: &Project) {
         "Patches of west" => {
             let names = mails("zephyr/patches/up");
             let entries: String =
-                names.iter().map(|name| format!("  - path: up/{name}\n    module: up\n")).collect();
-            project.write("zephyr/patches.yml", format!("patches:\n{entries}"));
+                names.iter().map(|name| format!("  - path: up/{name}\n    module: modules/up\n")).collect();
+            let other = "  - path: hal/x.patch\n    module: hal\n";
+            project.write("zephyr/patches.yml", format!("patches:\n{entries}{other}"));
             let text =
                 format!("manifest:\n  projects:\n    - name: up\n      url: {url}\n      revision: {pin}\n");
             project.write("west.yml", text);

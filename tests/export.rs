@@ -1,5 +1,6 @@
 //! `export`: git, quilt, `git am` and tar make of it what `apply` makes.
 
+mod any_overlay;
 mod identity;
 mod random;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::support::{Project, Upstream, git};
 
 mod formats;
+mod messy;
 mod tree;
 
 const V1: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";

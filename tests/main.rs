@@ -32,6 +32,7 @@ mod histories;
 mod import;
 mod init;
 mod integrations;
+mod killed;
 mod lex;
 mod lock;
 mod manifest;

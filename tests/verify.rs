@@ -138,6 +138,8 @@ fn files_and_globs_that_lead_nowhere_are_found() {
     let project = Project::on(&upstream, &first, &tables);
     project.write("overlays/up/src/kernel.cu", DELTA);
     project.write("overlays/up/src/forgotten.cu", "int x;\n");
+    project.write("overlays/up/README.md", "what these are\n");
+    project.write("overlays/up/src/kernel.cu.orig", "int x;\n");
     let mut found = verify(&project);
     found.sort();
     assert_eq!(
@@ -148,6 +150,8 @@ fn files_and_globs_that_lead_nowhere_are_found() {
             "error glob-matches-nothing - -",
             "error unnamed-file - -",
             "warning unchecked-overlay ours -",
+            "warning unnamed-file - -",
+            "warning unnamed-file - -",
         ]
     );
     // For all other commands, a glob of an overlay that matches nothing is an error of the manifest.
@@ -253,11 +257,21 @@ fn a_body_below_an_upstream_marker_is_that_file() {
         (format!("int ours;\n{marker}{DELTA}"), true),
         (format!("int ours;\n{}{V1}", marker.replace(&first, &second)), true),
         (format!("int ours;\n{}{V1}", marker.replace("kernel", "nothing")), true),
+        (format!("int ours;\n{}{V1}", marker.replace(&first, &first[..9])), false),
+        (format!("int ours;\n{}{DELTA}", marker.replace(&first, &first[..9])), true),
     ] {
         let project = project(&upstream, &first, &first, "", &content);
         let found = verify(&project).contains(&"error marker-differs ours src/kernel.cu".to_owned());
         assert_eq!(found, broken, "{content}");
     }
+}
+
+#[test]
+fn a_marker_whose_digits_no_commit_has_is_found() {
+    let (upstream, [first, _]) = kernel();
+    let content = format!("int ours;\n// ---- begin upstream src/kernel.cu @ 0123456 ----\n{V1}");
+    let project = project(&upstream, &first, &first, "", &content);
+    assert!(verify(&project).contains(&"error marker-unreadable ours src/kernel.cu".to_owned()));
 }
 
 #[test]

@@ -63,6 +63,20 @@ fn one_screen_says_who_and_why() {
 }
 
 #[test]
+fn the_state_is_known_from_wherever_it_is_asked() {
+    let (_upstream, project) = project();
+    project.run(&["status"]).expect(0);
+    project.write("elsewhere/x", "");
+    let absolute = format!("overlaid -C {} which src/a.c", project.path().display());
+    for line in [absolute.as_str(), "cd elsewhere && overlaid -C .. which src/a.c", "overlaid which src/a.c"]
+    {
+        let run = project.shell(line);
+        assert!(run.stdout.contains("state: "), "{line}: {}{}", run.stdout, run.stderr);
+        assert!(!run.stdout.contains("not looked at"), "{line}: {}", run.stdout);
+    }
+}
+
+#[test]
 fn a_file_is_found_by_any_of_its_names() {
     let (_upstream, project) = project();
     project.run(&["apply"]).expect(0);

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::id::{BlobId, OverlayName, UpstreamPath};
+use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
 use crate::manifest::edit::{self, EditError, Value, find_pins, replace_pins};
 use crate::manifest::{self, Kind, Manifest, Overlay, pattern};
 use crate::overlay::{Loaded, diff};
 use crate::tree::{Content, Mode};
+use crate::verify::marker;
 
 use super::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
 
@@ -99,7 +100,7 @@ pub fn edits(
             continue;
         }
         match &loaded.overlay.kind {
-            Kind::Files(_) => edit_whole(plan_of, loaded, &folder, &mut files),
+            Kind::Files(_) => edit_whole(plan_of, plan.to, loaded, &folder, &mut files),
             Kind::Patch(file) => edit_patch(plan_of, loaded, &folder.join(&file.value), &mut files)?,
             Kind::Commits { .. } | Kind::HeldBack { .. } | Kind::Delete(_) => {}
         }
@@ -156,7 +157,13 @@ fn check_manifest(manifest: &Manifest, own: &BTreeMap<&Path, Vec<u8>>) -> Result
     }
 }
 
-fn edit_whole(plan: &OverlayPlan, loaded: &Loaded, folder: &Path, files: &mut BTreeMap<PathBuf, FileEdit>) {
+fn edit_whole(
+    plan: &OverlayPlan,
+    to: CommitId,
+    loaded: &Loaded,
+    folder: &Path,
+    files: &mut BTreeMap<PathBuf, FileEdit>,
+) {
     for path in &plan.paths {
         let (Some(before), Some(result)) = (loaded.files.get(&path.path), &path.result) else { continue };
         let old = folder.join(path.path.to_os_path());
@@ -172,12 +179,23 @@ fn edit_whole(plan: &OverlayPlan, loaded: &Loaded, folder: &Path, files: &mut BT
             let edit = FileEdit {
                 file: new.clone(),
                 before,
-                after: Some(Arc::clone(&content.bytes)),
+                after: Some(with_markers(content, path, to, loaded)),
                 mode: Some(content.mode),
             };
             files.insert(new, edit);
         }
     }
+}
+
+/// What is written for a whole file: its content, and where it names the commit of a body that moved along, the new one.
+fn with_markers(content: &Content, path: &PathPlan, to: CommitId, loaded: &Loaded) -> Arc<[u8]> {
+    let moved = match (&loaded.overlay.base, &path.theirs) {
+        (Some(base), Some(theirs)) => {
+            marker::moved(&content.bytes, (&path.path, base.value), (path.new_path(), to), &theirs.bytes)
+        }
+        _ => None,
+    };
+    moved.map_or_else(|| Arc::clone(&content.bytes), Arc::from)
 }
 
 fn edit_patch(

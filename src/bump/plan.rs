@@ -9,6 +9,7 @@ use crate::overlay::Loaded;
 use crate::provenance::inspect;
 use crate::tree::Content;
 use crate::upstream::{Upstream, UpstreamError};
+use crate::verify::marker;
 
 use super::judge::{Judged, Side};
 use super::parallel::in_parallel;
@@ -115,10 +116,14 @@ fn plan_path(
 ) -> Result<PathPlan, UpstreamError> {
     let theirs = Lazy::at(question.upstream, question.to, path)?;
     let (judged, stands_on) = court.outcome(index, path, theirs, memo)?;
-    let is_patch = matches!(court.subjects[index].loaded.overlay.kind, Kind::Patch(_));
-    // Only a patch is written against what it stands on.
+    let loaded = court.subjects[index].loaded;
+    // A patch is written against what it stands on, and a marker says what upstream has. Nothing else asks for it.
+    let is_asked = match &loaded.overlay.kind {
+        Kind::Patch(_) => true,
+        _ => loaded.files.get(path).is_some_and(|file| !marker::find(&file.bytes).is_empty()),
+    };
     let theirs =
-        if is_patch { stands_on.load(question.upstream)?.0.map(|(_, content)| content) } else { None };
+        if is_asked { stands_on.load(question.upstream)?.0.map(|(_, content)| content) } else { None };
     Ok(path_plan(path, judged, theirs))
 }
 

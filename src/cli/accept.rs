@@ -81,8 +81,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     };
     if text != *manifest.text {
         own_edits::write(&context.root, &[edit])?;
-        crate::io::own_files::hide_from_git(&context.root)
-            .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     }
     if ui.is_json() {
         ui.document(&json!({

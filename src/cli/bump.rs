@@ -111,7 +111,11 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if let Some(done) = &finished {
         show::written(done, ui);
     }
-    let workspace = without_problems(context.workspace()?)?;
+    let workspace = match context.workspace() {
+        // What was interrupted is finished; whether a bump is under way, too, is asked of a manifest that is named.
+        Err(_) if finished.is_some() => return Ok(Answer::Yes),
+        workspace => without_problems(workspace?)?,
+    };
     let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
     let under_way = work.load()?;
     if args.go_on {
@@ -184,10 +188,14 @@ fn resolve(store: &Store, revision: &str) -> Result<CommitId, Failure> {
 }
 
 fn abort(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
-    if let Some(done) = own_edits::take_back(&context.root)? {
-        show::taken_back(&done, ui);
+    let taken_back = own_edits::take_back(&context.root)?;
+    if let Some(done) = &taken_back {
+        show::taken_back(done, ui);
     }
-    let workspace = context.workspace()?;
+    let workspace = match context.workspace() {
+        Err(_) if taken_back.is_some() => return Ok(Answer::Yes),
+        workspace => workspace?,
+    };
     let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
     let Some(state) = work.load()? else {
         ui.note("no bump is under way");
@@ -401,9 +409,10 @@ impl From<own_edits::OwnEditError> for Failure {
         use own_edits::OwnEditError;
         let failure = Failure::environment(error.to_string());
         match error {
-            OwnEditError::Pending | OwnEditError::Backward => {
-                failure.with_hint("take it back: overlaid bump --abort")
-            }
+            OwnEditError::Pending => failure.with_hint(
+                "whichever it was, finish it: overlaid bump --continue; or take it back: overlaid bump --abort",
+            ),
+            OwnEditError::Backward => failure.with_hint("take it back: overlaid bump --abort"),
             OwnEditError::Changed(_) => failure.with_hint("run it again"),
             _ => failure,
         }

@@ -56,6 +56,7 @@ impl Context {
     /// As there.
     pub fn workspace_from(&self, own: &dyn OwnFiles) -> Result<Workspace, Failure> {
         let files = self.manifest_files()?;
+        self.nothing_pending()?;
         match files.as_slice() {
             [file] => Ok(Workspace::load_from(own, &self.root, file)?),
             _ => {
@@ -94,6 +95,7 @@ impl Context {
         }
         let files = find_manifests(&self.root)?;
         if files.is_empty() {
+            self.nothing_pending()?;
             let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
             let message = format!("there is no `manifests/*.toml` in `{}`", root.display());
             return Err(Failure::input(message).with_hint(
@@ -104,16 +106,16 @@ impl Context {
     }
 
     fn load(&self, file: &Path) -> Result<Workspace, Failure> {
-        if own_edits::pending(&self.root).is_some() {
-            let failure = Failure::environment(
-                "a command that writes your files (bump, import, refresh, drop or another) was interrupted: some \
-                 files are new and some old",
-            );
-            return Err(failure.with_hint(
-                "whichever it was, finish it: overlaid bump --continue; or take it back: overlaid bump --abort",
-            ));
-        }
+        self.nothing_pending()?;
         Ok(Workspace::load(&self.root, file)?)
+    }
+
+    /// That no command was interrupted while it wrote files of ours.
+    fn nothing_pending(&self) -> Result<(), Failure> {
+        match own_edits::pending(&self.root) {
+            Some(_) => Err(own_edits::OwnEditError::Pending.into()),
+            None => Ok(()),
+        }
     }
 
     /// The profile that was chosen, or the only one; `None` if the manifest has several and none was chosen,

@@ -11,7 +11,7 @@ use crate::escape::{for_shell, for_terminal};
 use crate::id::BlobId;
 use crate::io::lab::records::now;
 use crate::io::own_edits;
-use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
+use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::own_history::Revision;
 use crate::io::report_files;
 use crate::io::workspace::Workspace;
@@ -319,8 +319,6 @@ impl Drop {
         self.edits.extend(super::lock::follow(context, &self.edits, ui));
         let old = self.contents(workspace)?;
         own_edits::write(&workspace.root, &self.edits)?;
-        hide_from_git(&workspace.root)
-            .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
         if let Some(features) = features
             && let Err(failure) = restore_tree(context, &features, gathered)
         {

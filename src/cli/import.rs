@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::diagnostic::Diagnostic;
-use crate::escape::for_terminal;
-use crate::id::Name;
-use crate::import::Format;
-use crate::io::import_source::{self, Raw, Source, SourceError};
+use crate::escape::{for_shell, for_terminal};
+use crate::id::{CommitId, Name};
+use crate::import::{Choice, Format};
+use crate::io::import_source::{self, Read, Source, SourceError};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 
@@ -48,6 +48,9 @@ pub struct Args {
     /// Whole files: leave out those that the glob matches
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
+    /// Whole files: take those that the glob matches, which would be left out: READMEs, backups, what the pin has
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
     /// west, Bazel, CPM: the module or package whose patches are meant
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
@@ -90,29 +93,56 @@ impl Target<'_> {
 /// # Errors
 /// If something cannot be read or taken over.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
-    let (format, source) = read(context, args)?;
     let workspace = without_problems(context.workspace()?)?;
+    let (format, read) = read(context, args, &workspace)?;
     let store = context.store(&workspace, ui)?;
     let target = Target { context, args, workspace: &workspace, store: &store };
-    let (staged, mut rows) = match source {
+    let mut left_out = read.left_out;
+    let (edits, mut rows) = match read.source {
         Source::Patches(raw) => patches::plan(&target, format, raw, ui)?,
-        Source::Files(found) => files::plan(&target, found, ui)?,
+        Source::Files(found) => files::plan(&target, found, &mut left_out, ui)?,
     };
-    let report = write::check(&target, &staged)?;
-    show(&rows, &report, args, ui);
+    if let (Some(at), Some(folder)) = (read.at, &args.from_tree) {
+        rows.iter_mut()
+            .for_each(|row| row.notes.extend(not_in_it(folder, workspace.manifest.upstream.pin.value, at)));
+    }
+    let report = write::check(&target, &edits)?;
+    show(&rows, &left_out, &report, args, ui);
     if !args.dry_run {
-        write::write(&target, &staged, ui)?;
+        write::write(&target, edits, ui)?;
     }
     rows.retain(|row| row.is_doubtful);
     Ok(if rows.is_empty() { Answer::Yes } else { Answer::NeedsPerson })
 }
 
-fn read(context: &Context, args: &Args) -> Result<(Format, Source), Failure> {
+/// What a person may miss in a checkout that is not at the pin.
+fn not_in_it(folder: &Path, pin: CommitId, at: CommitId) -> Option<String> {
+    (at != pin).then(|| {
+        format!(
+            "the checkout is at {}, not at the pin: what is committed in between is not in it; to have that, too: overlaid \
+             import {} --range {}..{}",
+            at.short(),
+            for_shell(&folder.to_string_lossy()),
+            pin.short(),
+            at.short()
+        )
+    })
+}
+
+fn read(context: &Context, args: &Args, workspace: &Workspace) -> Result<(Format, Read), Failure> {
     let here = |path: &Path| if path.is_absolute() { path.to_owned() } else { context.root.join(path) };
+    let upstream = &workspace.manifest.upstream;
     if let Some(folder) = &args.from_tree {
-        let raw: Option<Raw> = import_source::read_checkout(&here(folder))?;
-        let nothing = || Failure::input(format!("nothing is changed in the checkout `{}`", folder.display()));
-        return Ok((Format::Mail, Source::Patches(vec![raw.ok_or_else(nothing)?])));
+        let read = import_source::read_checkout(&here(folder))?;
+        if matches!(&read.source, Source::Patches(patches) if patches.is_empty()) {
+            let message = format!("nothing is changed in the checkout `{}`", folder.display());
+            return Err(Failure::input(message).with_hint(format!(
+                "if the changes are committed: overlaid import {} --range {}..HEAD",
+                folder.display(),
+                upstream.pin.value.short()
+            )));
+        }
+        return Ok((Format::Mail, read));
     }
     let (format, path) = match args.what.as_slice() {
         [path] => (None, path),
@@ -132,10 +162,11 @@ fn read(context: &Context, args: &Args) -> Result<(Format, Source), Failure> {
     };
     let place = here(Path::new(path));
     if let Some(range) = &args.range {
-        return Ok((Format::Mail, Source::Patches(import_source::read_range(&place, range)?)));
+        return Ok((Format::Mail, Source::Patches(import_source::read_range(&place, range)?).into()));
     }
     let (format, place) = import_source::detect(&place, format)?;
-    Ok((format, import_source::read(format, &place, args.module.as_deref())?))
+    let choice = Choice { asked: args.module.as_deref(), upstream: upstream.name.value.as_str() };
+    Ok((format, import_source::read(format, &place, &choice)?))
 }
 
 impl From<SourceError> for Failure {
@@ -162,7 +193,7 @@ impl From<SourceError> for Failure {
     }
 }
 
-fn show(rows: &[Row], report: &write::Report, args: &Args, ui: &mut Ui) {
+fn show(rows: &[Row], left_out: &[(PathBuf, String)], report: &write::Report, args: &Args, ui: &mut Ui) {
     let state = |name: &Name| report.states.get(name).copied().unwrap_or("");
     if ui.is_json() {
         let overlays: Vec<_> = rows
@@ -179,9 +210,16 @@ fn show(rows: &[Row], report: &write::Report, args: &Args, ui: &mut Ui) {
                 })
             })
             .collect();
-        ui.document(
-            &json!({ "schema": "overlaid.import.v1", "written": !args.dry_run, "overlays": overlays }),
-        );
+        let left_out: Vec<_> = left_out
+            .iter()
+            .map(|(file, why)| json!({ "file": file.display().to_string(), "why": why }))
+            .collect();
+        ui.document(&json!({
+            "schema": "overlaid.import.v1",
+            "written": !args.dry_run,
+            "overlays": overlays,
+            "left-out": left_out,
+        }));
         return;
     }
     let cells = rows.iter().map(|row| {
@@ -200,9 +238,39 @@ fn show(rows: &[Row], report: &write::Report, args: &Args, ui: &mut Ui) {
     let rendered =
         table::render(&["from", "overlay", "content", "base", "state", "needs"], &cells.collect::<Vec<_>>());
     ui.line(rendered.trim_end());
-    for row in rows {
-        for note in &row.notes {
-            ui.line(format_args!("{}: {}", row.overlay, for_terminal(note)));
+    for (note, overlays) in grouped(
+        rows.iter()
+            .flat_map(|row| row.notes.iter().map(|note| (note.as_str(), row.overlay.as_str().to_owned()))),
+    ) {
+        let whose = match overlays.len() {
+            all if all == rows.len() && all > 2 => format!("all {all}"),
+            _ => several(&overlays),
+        };
+        ui.line(format_args!("{whose}: {}", for_terminal(note)));
+    }
+    let files = left_out.iter().map(|(file, why)| (why.as_str(), file.display().to_string()));
+    for (why, files) in grouped(files) {
+        ui.line(format_args!("left out: {}: {}", for_terminal(several(&files)), for_terminal(why)));
+    }
+}
+
+/// What has the same note, in the order of the notes.
+fn grouped<'a>(items: impl Iterator<Item = (&'a str, String)>) -> Vec<(&'a str, Vec<String>)> {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for (note, item) in items {
+        match groups.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, items)) => items.push(item),
+            None => groups.push((note, vec![item])),
         }
+    }
+    groups
+}
+
+fn several(items: &[String]) -> String {
+    match items {
+        [first, second, third, rest @ ..] if rest.len() > 1 => {
+            format!("{first}, {second}, {third} and {} more", rest.len())
+        }
+        _ => items.join(", "),
     }
 }

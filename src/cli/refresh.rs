@@ -110,7 +110,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     planned.edits.extend(super::lock::follow(context, &planned.edits, ui));
     scratch::write_undoably(&context.root, loaded.name(), &planned.edits)?;
-    scratch.set_note(&Note::new(after.manifest.upstream.name.value.as_str(), after_sides))?;
     // The new overlay goes on behind this one, so it is not in this folder.
     for path in &planned.to_new {
         let before = match sides.with.changes.get(path) {
@@ -119,6 +118,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         };
         scratch.put(path, before.as_ref())?;
     }
+    // Last of all: a folder that is not finished is from before the change, and says so.
+    scratch.set_note(&Note::new(after.manifest.upstream.name.value.as_str(), after_sides))?;
     if args.done {
         scratch.remove()?;
     }

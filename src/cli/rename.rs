@@ -9,7 +9,7 @@ use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, OverlayName};
 use crate::io::own_edits;
-use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
+use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::scratch::Scratch;
 use crate::io::verdicts;
 use crate::io::workspace::Workspace;
@@ -39,12 +39,28 @@ pub struct Args {
     new: OverlayName,
 }
 
+/// The folder of `edit` that a run left behind when it was killed after the files were written.
+fn left_behind(workspace: &Workspace, args: &Args) -> Option<Scratch> {
+    let old = OverlayName::parse(&args.old).ok()?;
+    let is_done = workspace.overlay(&args.old).is_none() && workspace.overlay(args.new.as_str()).is_some();
+    let scratch = Scratch::of(&workspace.root, &old);
+    let is_free = !Scratch::of(&workspace.root, &args.new).dir().exists();
+    (is_done && is_free && scratch.note().is_some()).then_some(scratch)
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// If the overlay cannot be renamed, or files cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let workspace = without_problems(context.workspace()?)?;
+    if let Some(scratch) = left_behind(&workspace, args) {
+        scratch.rename_to(&args.new)?;
+        ui.note(format_args!(
+            "the manifest has the new name already; the folder of `overlaid edit` has it now, too"
+        ));
+        return Ok(Answer::Yes);
+    }
     let loaded = overlay_of(&workspace, &args.old)?;
     let (mut edits, moved) = edits(&workspace, loaded, &args.new)?;
     let disk = Disk::new(&context.root);
@@ -60,8 +76,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     edits.extend(super::lock::follow(context, &edits, ui));
     own_edits::write(&context.root, &edits)?;
-    hide_from_git(&context.root)
-        .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     if scratch.note().is_some() {
         scratch.rename_to(&args.new)?;
     }

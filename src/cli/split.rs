@@ -9,7 +9,7 @@ use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, Name, OverlayName};
 use crate::io::own_edits;
-use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
+use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::manifest::Kind;
@@ -102,8 +102,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     same_tree(context, &workspace, &after, &store)?;
     edits.extend(super::lock::follow(context, &edits, ui));
     own_edits::write(&context.root, &edits)?;
-    hide_from_git(&context.root)
-        .map_err(|error| Failure::environment("cannot write `.overlaid/.gitignore`").caused_by(error))?;
     let needed_by: Vec<&str> = workspace
         .overlays
         .iter()

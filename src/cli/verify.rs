@@ -12,7 +12,7 @@ use crate::escape::for_shell;
 use crate::gitmodules;
 use crate::id::{CommitId, Name, UpstreamPath};
 use crate::io::own_files::{Disk, OwnFiles};
-use crate::io::store::Store;
+use crate::io::store::{ResolveError, Store};
 use crate::io::tree;
 use crate::io::workspace::Workspace;
 use crate::lex::{Comparison, Delta};
@@ -23,6 +23,7 @@ use crate::provenance::OverlayReport;
 use crate::report::ci::{Format, Notice};
 use crate::tree::{Content, Listing, Mode};
 use crate::upstream::{Upstream, UpstreamError};
+use crate::verify::marker::Said;
 use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
 use crate::verify::{
     Finding, OwnText, accepted, also_pinned, claim, coverage, documents, forbidden, marker, states,
@@ -230,17 +231,35 @@ impl Checked<'_> {
                 findings.extend(forbidden::check(check, name, &path, &text));
             }
             for found in marker::find(&content.bytes) {
-                let upstream = match &found.source {
-                    Ok((source, commit)) => {
-                        content_at(self.store, *commit, source)?.map(|content| content.bytes)
-                    }
+                let commit = match &found.source {
+                    Ok((_, digits)) => self.marked_commit(digits)?,
                     Err(_) => None,
                 };
-                let finding = marker::check(name, &path, &content.bytes, &text, &found, upstream.as_deref());
-                findings.extend(finding);
+                let there = match (&found.source, commit) {
+                    (Ok((source, _)), Some(commit)) => content_at(self.store, commit, source)?,
+                    _ => None,
+                };
+                let said = match (commit, &there) {
+                    (None, _) => Said::NoCommit,
+                    (Some(commit), None) => Said::NoPath(commit),
+                    (Some(commit), Some(content)) => Said::Content(commit, &content.bytes),
+                };
+                findings.extend(marker::check(name, &path, &content.bytes, &text, &found, said));
             }
         }
         Ok(findings)
+    }
+
+    /// The commit that a marker names. A full id is taken at its word; whether it is there, its content says.
+    fn marked_commit(&self, digits: &str) -> Result<Option<CommitId>, Failure> {
+        if let Ok(id) = CommitId::parse(digits) {
+            return Ok(Some(id));
+        }
+        match self.store.resolve(digits) {
+            Ok(found) => Ok(found),
+            Err(ResolveError::Store(error)) => Err(error.into()),
+            Err(ResolveError::Ambiguous { .. } | ResolveError::NotACommit { .. }) => Ok(None),
+        }
     }
 
     fn compare_with_base(&self, loaded: &Loaded, path: &UpstreamPath) -> Result<Comparison, Failure> {

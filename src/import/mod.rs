@@ -9,6 +9,7 @@ pub mod cmake_patches;
 pub mod electron;
 pub mod exported;
 pub mod header;
+pub mod line_ends;
 pub mod mail;
 pub mod name;
 pub mod needs;
@@ -137,10 +138,71 @@ impl Problem {
     }
 }
 
+/// Which of several modules or packages is meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    /// The one that a person named.
+    pub asked: Option<&'a str>,
+    /// The name of the upstream in the manifest.
+    pub upstream: &'a str,
+}
+
+impl Choice<'_> {
+    /// One of the names that have patches: the one that was asked for, the only one, or that of the upstream.
+    ///
+    /// # Errors
+    /// If it cannot be told, or none has patches.
+    pub fn among<'n>(&self, names: &[&'n str], kind: &str) -> Result<&'n str, Problem> {
+        let mut known: Vec<&str> = names.to_vec();
+        known.sort_unstable();
+        known.dedup();
+        // A module of west may be called by its path.
+        let is = |name: &str, wanted: &str| name == wanted || name.rsplit('/').next() == Some(wanted);
+        let found = |wanted: &str| known.iter().copied().find(|name| is(name, wanted));
+        match (known.as_slice(), self.asked) {
+            ([], _) => Err(Problem::new(
+                0,
+                format!("no {kind} has patches in it"),
+                "is this the file that is meant?",
+            )),
+            (_, Some(asked)) => found(asked).ok_or_else(|| {
+                let message = format!("no {kind} `{asked}` has patches; there are: {}", known.join(", "));
+                Problem::new(0, message, format!("name one of them: --module {}", known[0]))
+            }),
+            ([only], None) => Ok(only),
+            (_, None) => found(self.upstream).ok_or_else(|| {
+                let message = format!("several {kind}s have patches: {}", known.join(", "));
+                Problem::new(0, message, "choose the one that this manifest is of: --module NAME")
+            }),
+        }
+    }
+}
+
 /// What reading a list gives.
 pub type Read = Result<Vec<Listed>, Vec<Problem>>;
 
 /// The list, if there are no problems.
 pub(crate) fn finished(listed: Vec<Listed>, problems: Vec<Problem>) -> Read {
     if problems.is_empty() { Ok(listed) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_several_modules_is_chosen_by_a_person_or_by_the_name_of_the_upstream() {
+        let choose = |asked, names: &[&'static str]| {
+            Choice { asked, upstream: "up" }.among(names, "module").map_err(|problem| problem.message)
+        };
+        assert_eq!(choose(None, &["zlib", "zlib"]), Ok("zlib"));
+        assert_eq!(choose(None, &["zlib", "modules/up"]), Ok("modules/up"));
+        assert_eq!(choose(Some("zlib"), &["lib/zlib", "up"]), Ok("lib/zlib"));
+        assert_eq!(choose(None, &["b", "a"]), Err("several modules have patches: a, b".to_owned()));
+        assert_eq!(
+            choose(Some("c"), &["b", "a"]),
+            Err("no module `c` has patches; there are: a, b".to_owned())
+        );
+        assert_eq!(choose(Some("c"), &[]), Err("no module has patches in it".to_owned()));
+    }
 }

@@ -20,6 +20,18 @@ pub fn of_text(text: &str) -> Option<Name> {
     Name::parse(name).ok()
 }
 
+/// The name that the subject of a commit gives: as much of it as is easily typed.
+#[must_use]
+pub fn of_subject(subject: &str) -> Option<Name> {
+    let name = of_text(&subject.to_ascii_lowercase())?;
+    let Some(head) = name.as_str().get(..=MOST_OF_A_SUBJECT) else { return Some(name) };
+    let end = head.rfind('-').unwrap_or(MOST_OF_A_SUBJECT);
+    of_text(&head[..end])
+}
+
+/// Letters of a subject that become a name.
+const MOST_OF_A_SUBJECT: usize = 52;
+
 /// The name that a patch file gives; `is_numbered`: a number in front says its place only.
 #[must_use]
 pub fn of_file(file: &str, is_numbered: bool) -> Option<Name> {
@@ -62,6 +74,16 @@ mod tests {
         assert_eq!(name("0003-mend-the-norm.patch", false).as_deref(), Some("0003-mend-the-norm"));
         assert_eq!(name("debian/CVE 2020.diff", true).as_deref(), Some("debian-CVE-2020"));
         assert_eq!(name("---.patch", true), None);
+    }
+
+    #[test]
+    fn a_long_subject_is_cut_between_words() {
+        let name = |subject: &str| of_subject(subject).map(|name| name.to_string());
+        assert_eq!(name("Norm: mend 5").as_deref(), Some("norm-mend-5"));
+        let long = "cuda: mend thirty, which was wrong for a long time and longer";
+        assert_eq!(name(long).as_deref(), Some("cuda-mend-thirty-which-was-wrong-for-a-long-time-and"));
+        assert_eq!(name(&"x".repeat(60)).map(|name| name.len()), Some(52));
+        assert_eq!(name("..."), None);
     }
 
     #[test]

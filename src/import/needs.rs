@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::UpstreamPath;
-use crate::overlay::diff::{Applied, Patch, Rejection, apply};
+use crate::overlay::diff::{Applied, Body, Patch, Rejection, apply};
 use crate::tree::{Changes, Content};
 
 /// What was found out about a series.
@@ -17,9 +17,25 @@ pub struct Found {
     pub needs: Vec<Vec<usize>>,
     /// For each patch, how many of its hunks lie at another line than they say.
     pub offsets: Vec<usize>,
-    /// Patches that do not apply in their order. What comes after the first one was not tried.
-    pub refused: Vec<(usize, Vec<Rejection>)>,
+    /// Patches that do not apply in their order.
+    pub refused: Vec<Refused>,
+    /// How many were not tried, since one before them on the same paths does not apply.
+    pub untried: usize,
 }
+
+/// A patch that does not apply behind those before it.
+#[derive(Debug)]
+pub struct Refused {
+    /// Its place in the series, from 0.
+    pub number: usize,
+    /// What does not fit.
+    pub rejections: Vec<Rejection>,
+    /// GNU patch would apply it with this fuzz. We do not: it may be the wrong place.
+    pub fuzz: Option<usize>,
+}
+
+/// What GNU patch allows if it is not told otherwise.
+const MOST_FUZZ: usize = 2;
 
 /// Tries a series in its order on what `ground` gives, and then with patches left out.
 ///
@@ -39,21 +55,31 @@ pub fn find<E>(
         Ok(content)
     };
     let mut found = Found::default();
+    let paths: Vec<BTreeSet<UpstreamPath>> = patches.iter().map(|patch| concerned(patch)).collect();
     let mut state = Changes::new();
+    let mut unclear: BTreeSet<&UpstreamPath> = BTreeSet::new();
     for (number, patch) in patches.iter().enumerate() {
+        if paths[number].iter().any(|path| unclear.contains(path)) {
+            unclear.extend(&paths[number]);
+            found.untried += 1;
+            continue;
+        }
         match put(patch, &state, &ground)? {
             Applied::Applied { changes, offsets, .. } => {
                 found.offsets.push(offsets.len());
                 state.extend(changes);
             }
             Applied::Refused(rejections) => {
-                found.refused.push((number, rejections));
-                return Ok(found);
+                let fuzz = fuzz(patch, &state, &ground)?;
+                unclear.extend(&paths[number]);
+                found.refused.push(Refused { number, rejections, fuzz });
             }
         }
     }
+    if !found.refused.is_empty() {
+        return Ok(found);
+    }
     let mut closures: Vec<BTreeSet<usize>> = Vec::new();
-    let paths: Vec<BTreeSet<UpstreamPath>> = patches.iter().map(|patch| concerned(patch)).collect();
     for number in 0..patches.len() {
         let closure = closure_of(number, patches, &paths, &closures, &ground)?;
         let implied: BTreeSet<usize> =
@@ -125,6 +151,26 @@ fn fits<E>(
     Ok(true)
 }
 
+/// The fuzz with which GNU patch would apply a patch that does not apply.
+fn fuzz<E>(
+    patch: &Patch,
+    state: &Changes,
+    ground: &dyn Fn(&UpstreamPath) -> Result<Option<Content>, E>,
+) -> Result<Option<usize>, E> {
+    for fuzz in 1..=MOST_FUZZ {
+        let mut loose = patch.clone();
+        for file in &mut loose.files {
+            if let Body::Text(hunks) = &mut file.body {
+                *hunks = hunks.iter().map(|hunk| hunk.loosened(fuzz)).collect();
+            }
+        }
+        if let Applied::Applied { .. } = put(&loose, state, ground)? {
+            return Ok(Some(fuzz));
+        }
+    }
+    Ok(None)
+}
+
 fn put<E>(
     patch: &Patch,
     state: &Changes,
@@ -185,11 +231,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_does_not_apply_is_named() {
+    fn all_that_do_not_apply_are_named_and_what_builds_on_them_is_not_tried() {
         let wrong = patch("x", "@@ -1,2 +1,2 @@\n-q\n+Q\n b\n");
-        let after = patch("y", "@@ -1 +1 @@\n-1\n+2\n");
-        let found = found(&[wrong, after]);
-        assert_eq!(found.refused.len(), 1);
-        assert_eq!(found.refused[0].0, 0);
+        let on_it = patch("x", "@@ -1,2 +1,2 @@\n-Q\n+QQ\n b\n");
+        let right = patch("y", "@@ -1 +1 @@\n-1\n+2\n");
+        let wrong_too = patch("y", "@@ -1 +1 @@\n-1\n+3\n");
+        let found = found(&[wrong, on_it, right, wrong_too]);
+        assert_eq!(found.refused.iter().map(|refused| refused.number).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!(found.untried, 1);
+    }
+
+    #[test]
+    fn it_is_said_with_which_fuzz_gnu_patch_would_apply_it() {
+        let of = |hunk: &str| found(&[patch("x", hunk)]).refused.first().and_then(|refused| refused.fuzz);
+        assert_eq!(of("@@ -2,5 +2,5 @@\n X\n c\n-d\n+D\n e\n f\n"), Some(1));
+        assert_eq!(of("@@ -1,7 +1,7 @@\n a\n X\n c\n-d\n+D\n e\n f\n g\n"), Some(2));
+        assert_eq!(of("@@ -2,5 +2,5 @@\n b\n c\n-X\n+D\n e\n f\n"), None);
+        // No context behind: none is left out in front either.
+        assert_eq!(of("@@ -6,3 +6,3 @@\n X\n g\n-h\n+H\n"), Some(1));
     }
 }

@@ -3,13 +3,43 @@
 //! Decides what the manifest will say. Never writes it: the command shows it first.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::id::{CommitId, Name};
+use crate::id::{CommitId, Name, UpstreamPath};
 use crate::manifest::edit::Value;
 use crate::overlay::diff::{self, Patch};
 
-use super::{Format, Meta, exported, header, name, strip};
+use super::{Format, Meta, exported, header, line_ends, name, strip};
+
+/// A patch as it was found.
+#[derive(Debug, Clone)]
+pub struct Raw {
+    /// Where, for a person: `series line 3`.
+    pub from: String,
+    /// The name of its file, or one that would do for it; may have folders.
+    pub file: PathBuf,
+    /// Whether the source has a file of its own for it. A commit has none, nor has a mail of a mailbox.
+    pub has_file: bool,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How many folders are taken from the front of its names.
+    pub strip: usize,
+    /// What the list says about it.
+    pub meta: Meta,
+}
+
+impl Raw {
+    /// What a message calls it: by its file, and where that stands.
+    #[must_use]
+    pub fn described(&self) -> String {
+        described(&self.from, &self.file)
+    }
+}
+
+fn described(from: &str, file: &Path) -> String {
+    let file = file.display().to_string();
+    if from.contains(&file) { from.to_owned() } else { format!("{file} ({from})") }
+}
 
 /// A patch that becomes an overlay.
 #[derive(Debug)]
@@ -24,6 +54,8 @@ pub struct Draft {
     pub bytes: Vec<u8>,
     /// Whether the names in it had to be written anew.
     pub is_releveled: bool,
+    /// Whether all of its lines ended with CR LF.
+    pub had_cr: bool,
     /// What it says.
     pub patch: Patch,
     /// What is known about it.
@@ -32,25 +64,41 @@ pub struct Draft {
     pub needs: Vec<Name>,
 }
 
-/// Makes a draft of a patch; `Err`: why not, a fragment.
+impl Draft {
+    /// As [`Raw::described`].
+    #[must_use]
+    pub fn described(&self) -> String {
+        described(&self.from, &self.file)
+    }
+}
+
+/// Makes a draft of a patch; `Err`: why not, a fragment. `has_crlf` says of a path of the upstream whether its lines end so.
 ///
 /// # Errors
 /// If it is no patch, or changes nothing.
 pub fn draft(
     format: Format,
-    from: &str,
-    file: PathBuf,
-    bytes: &[u8],
-    level: usize,
-    listed: Meta,
+    raw: Raw,
+    has_crlf: &dyn Fn(&UpstreamPath) -> bool,
     taken: &mut BTreeSet<Name>,
 ) -> Result<Draft, String> {
-    let read = strip::relevel(bytes, level);
-    let patch = diff::parse(&read).map_err(|error| error.to_string())?;
+    let Raw { from, file, has_file, bytes, strip: level, meta: listed } = raw;
+    let parse = |bytes: &[u8]| diff::parse(bytes).map_err(|error| error.to_string());
+    let plain = line_ends::without_cr(&bytes);
+    let had_cr = plain.is_some();
+    let bytes = plain.unwrap_or(bytes);
+    let mut read = strip::relevel(&bytes, level);
+    let is_releveled = read != bytes;
+    let mut patch = parse(&read)?;
+    if had_cr {
+        read = line_ends::with_cr(&read, &patch, has_crlf);
+        patch = parse(&read)?;
+    }
     if patch.files.is_empty() {
         return Err("there is no change in it".to_owned());
     }
-    let is_numbered = format == Format::Mail;
+    // In a series of quilt's, a number may be a part of the name.
+    let is_numbered = format != Format::Quilt;
     let (own, needs, said) = match exported::read(&patch.preamble) {
         Some(exported) => (Some(exported.name), exported.needs, exported.meta),
         None => {
@@ -60,9 +108,10 @@ pub fn draft(
     };
     let own = own.ok_or("its name has no letter or digit")?;
     let meta = listed.or(said);
-    let is_releveled = read != bytes;
     let name = name::unique(own, taken);
-    Ok(Draft { from: from.to_owned(), name, file, bytes: read, is_releveled, patch, meta, needs })
+    // Names are unique, subjects are not.
+    let file = if has_file { file } else { PathBuf::from(format!("{name}.patch")) };
+    Ok(Draft { from, name, file, bytes: read, is_releveled, had_cr, patch, meta, needs })
 }
 
 /// The keys of the manifest for what is known about a change, without its name and its content.

@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Read {
                 _ => problems.push(Problem::new(
                     number,
                     format!("`{option}` behind `{file}` is not known"),
-                    "expected -p0, -p1 or the like",
+                    "expected -p0, -p1 or the like; a name in a series has no spaces: rename such a patch",
                 )),
             }
         }

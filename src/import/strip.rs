@@ -10,34 +10,57 @@ pub fn relevel(patch: &[u8], strip: usize) -> Vec<u8> {
     if strip == 1 {
         return patch.to_vec();
     }
-    let lines: Vec<&[u8]> = patch.split_inclusive(|byte| *byte == b'\n').collect();
     let mut out = Vec::with_capacity(patch.len() + 64);
-    let mut left = (0, 0);
-    let mut at = 0;
-    while let Some(line) = lines.get(at) {
-        if left == (0, 0) {
-            let new = lines.get(at + 1).and_then(|next| next.strip_prefix(b"+++ "));
-            if let (Some(old), Some(new)) = (line.strip_prefix(b"--- "), new) {
-                out.extend_from_slice(&header(b"--- ", b"a/", old, strip));
-                out.extend_from_slice(&header(b"+++ ", b"b/", new, strip));
-                at += 2;
-                continue;
-            }
-            if let Some(counts) = counts(line) {
-                left = counts;
-            }
+    let mut lines = outside_of_hunks(patch).into_iter().peekable();
+    while let Some((line, is_outside)) = lines.next() {
+        let new = lines.peek().and_then(|(next, _)| next.strip_prefix(b"+++ "));
+        if let (true, Some(old), Some(new)) = (is_outside, line.strip_prefix(b"--- "), new) {
+            out.extend_from_slice(&header(b"--- ", b"a/", old, strip));
+            out.extend_from_slice(&header(b"+++ ", b"b/", new, strip));
+            lines.next();
         } else {
-            match line.first() {
-                Some(b'-') => left.0 = left.0.saturating_sub(1),
-                Some(b'+') => left.1 = left.1.saturating_sub(1),
-                Some(b'\\') => {}
-                _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
-            }
+            out.extend_from_slice(line);
+        }
+    }
+    out
+}
+
+/// The patch without the names above a part that has no hunks: libgit2 writes them for a file that is empty, git does not.
+#[must_use]
+pub fn without_idle_names(patch: &[u8]) -> Vec<u8> {
+    let start = if patch.starts_with(b"diff --git ") { Some(0) } else { patch.find(b"\ndiff --git ") };
+    let Some(start) = start else { return patch.to_vec() };
+    let mut out = patch[..start].to_vec();
+    let lines = outside_of_hunks(&patch[start..]);
+    let starts = |at: usize, with: &[u8]| lines.get(at).is_some_and(|(line, _)| line.starts_with(with));
+    let mut at = 0;
+    while let Some((line, is_outside)) = lines.get(at) {
+        if *is_outside && line.starts_with(b"--- ") && starts(at + 1, b"+++ ") && !starts(at + 2, b"@@ ") {
+            at += 2;
+            continue;
         }
         out.extend_from_slice(line);
         at += 1;
     }
     out
+}
+
+/// The lines of a patch, and whether each stands outside of the hunks.
+fn outside_of_hunks(patch: &[u8]) -> Vec<(&[u8], bool)> {
+    let mut left = (0, 0);
+    let mark = |line: &'_ [u8]| {
+        let is_outside = left == (0, 0);
+        match line.first() {
+            _ if is_outside => left = counts(line).unwrap_or(left),
+            Some(b'-') => left.0 = left.0.saturating_sub(1),
+            Some(b'+') => left.1 = left.1.saturating_sub(1),
+            Some(b'\\') => {}
+            _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+        }
+        is_outside
+    };
+    let lines = patch.split_inclusive(|byte| *byte == b'\n');
+    lines.scan(mark, |mark, line| Some((line, mark(line)))).collect()
 }
 
 fn header(mark: &[u8], prefix: &[u8], name: &[u8], strip: usize) -> Vec<u8> {
@@ -71,6 +94,22 @@ fn counts(line: &[u8]) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_empty_has_no_names_above_hunks() {
+        let head = "Subject: x\n\n--- a/prose\n+++ b/prose\n---\n";
+        let new = "diff --git a/n b/n\nnew file mode 100644\nindex 0000000..e69de29\n";
+        let names = "--- /dev/null\n+++ b/n\n";
+        let change = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a\n+++ b\n c\n";
+        for (given, expected) in [
+            (format!("{head}{new}{names}{change}"), format!("{head}{new}{change}")),
+            (format!("{change}{new}{names}-- \n2.40\n"), format!("{change}{new}-- \n2.40\n")),
+            (format!("{new}{names}"), new.to_owned()),
+            (head.to_owned(), head.to_owned()),
+        ] {
+            assert_eq!(without_idle_names(given.as_bytes()).as_bstr(), expected);
+        }
+    }
 
     #[test]
     fn names_get_the_folders_that_git_has() {

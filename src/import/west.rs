@@ -4,13 +4,13 @@ use saphyr::{LoadableYamlNode, Yaml};
 
 use crate::manifest::UpstreamStatus;
 
-use super::{Listed, Meta, Problem, Read, finished};
+use super::{Choice, Listed, Meta, Problem, Read, finished};
 
-/// Reads a `patches.yml`; of the modules only `module`, if that is given.
+/// Reads the patches of one module in a `patches.yml`.
 ///
 /// # Errors
-/// If it is not YAML, or has no list of patches. If several modules have patches and none was chosen.
-pub fn parse(text: &str, module: Option<&str>) -> Read {
+/// If it is not YAML, or has no list of patches, or it cannot be told which module is meant.
+pub fn parse(text: &str, choice: &Choice<'_>) -> Read {
     let one = |line, message: String, hint: &str| Err(vec![Problem::new(line, message, hint)]);
     let documents = match Yaml::load_from_str(text) {
         Ok(documents) => documents,
@@ -24,16 +24,13 @@ pub fn parse(text: &str, module: Option<&str>) -> Read {
     let text_of = |entry: &Yaml<'_>, key: &str| {
         entry.as_mapping_get(key).and_then(|value| value.as_str()).map(|value| value.trim().to_owned())
     };
-    let mut modules: Vec<String> = list.iter().filter_map(|entry| text_of(entry, "module")).collect();
-    modules.sort();
-    modules.dedup();
-    if let ([_, _, ..], None) = (modules.as_slice(), module) {
-        let message = format!("it has patches for several modules: {}", modules.join(", "));
-        return one(0, message, "choose the one that this manifest is of: --module NAME");
-    }
+    let module_of = |entry: &Yaml<'_>| text_of(entry, "module").unwrap_or_default();
+    let modules: Vec<String> = list.iter().map(module_of).collect();
+    let names: Vec<&str> = modules.iter().map(String::as_str).collect();
+    let chosen = choice.among(&names, "module").map_err(|problem| vec![problem])?;
     let (mut listed, mut problems) = (Vec::new(), Vec::new());
     for entry in list {
-        if module.is_some() && text_of(entry, "module").as_deref() != module {
+        if module_of(entry) != chosen {
             continue;
         }
         let Some(file) = text_of(entry, "path") else {
@@ -94,23 +91,30 @@ mod tests {
                         issue: https://example.org/issues/2\n    comments: |\n      Mend it.\n      More.\n  \
                         - path: hal/pin.patch\n    module: hal\n    upstreamable: false\n";
 
+    fn asked(asked: Option<&str>) -> Choice<'_> {
+        Choice { asked, upstream: "up" }
+    }
+
     #[test]
     fn an_entry_becomes_keys() {
-        let listed = parse(TEXT, Some("zephyr")).unwrap();
+        let listed = parse(TEXT, &asked(Some("zephyr"))).unwrap();
         assert_eq!(listed.len(), 1);
         assert_eq!((listed[0].line, listed[0].file.to_str()), (2, Some("zephyr/kernel.patch")));
         let meta = &listed[0].meta;
         assert_eq!(meta.author.as_deref(), Some("Ada <ada@example.org>"));
         assert_eq!(meta.reason.as_deref(), Some("Mend it."));
         assert_eq!(meta.status, Some(UpstreamStatus::Submitted));
-        assert_eq!(parse(TEXT, Some("hal")).unwrap()[0].meta.status, Some(UpstreamStatus::Inappropriate));
+        assert_eq!(
+            parse(TEXT, &asked(Some("hal"))).unwrap()[0].meta.status,
+            Some(UpstreamStatus::Inappropriate)
+        );
     }
 
     #[test]
     fn several_modules_need_a_choice() {
-        let problems = parse(TEXT, None).unwrap_err();
+        let problems = parse(TEXT, &asked(None)).unwrap_err();
         assert!(problems[0].message.contains("hal, zephyr"), "{problems:?}");
-        assert!(parse("- a\n", None).is_err());
-        assert!(parse("a: [\n", None).is_err());
+        assert!(parse("- a\n", &asked(None)).is_err());
+        assert!(parse("a: [\n", &asked(None)).is_err());
     }
 }

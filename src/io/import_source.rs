@@ -1,33 +1,25 @@
 //! Reading what is imported: lists with their patches, mails, folders of whole files, commits, checkouts.
 //!
-//! Decides which format a place has, by names that only one format uses. Runs nothing: commits are read by libgit2,
-//! which starts no programs.
+//! Decides which format a place has, by names that only one format uses. Runs nothing.
+
+mod git;
 
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
-use git2::{Diff, DiffFormat, DiffOptions, Email, EmailCreateOptions, Oid, Repository, Sort};
 
-use crate::import::{Format, Listed, Meta, Problem, bazel, cmake_patches, electron, mail, quilt, west};
+use crate::id::CommitId;
+use crate::import::plan::Raw;
+use crate::import::{
+    Choice, Format, Listed, Meta, Problem, bazel, cmake_patches, electron, mail, quilt, west,
+};
+use crate::overlay::beside;
 use crate::tree::Content;
 
 use super::own_files::{Disk, OwnFiles};
 use super::workspace::LoadError;
 
-/// A patch as it was found.
-#[derive(Debug, Clone)]
-pub struct Raw {
-    /// Where, for a person: `series line 3`.
-    pub from: String,
-    /// The name of its file; may have folders.
-    pub file: PathBuf,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// How many folders are taken from the front of its names.
-    pub strip: usize,
-    /// What the list says about it.
-    pub meta: Meta,
-}
+pub use git::{read_checkout, read_range};
 
 /// What was found at a place.
 #[derive(Debug)]
@@ -36,6 +28,23 @@ pub enum Source {
     Patches(Vec<Raw>),
     /// Whole files by their path in the folder.
     Files(Vec<(PathBuf, Content)>),
+}
+
+/// What was read, and what was not taken.
+#[derive(Debug)]
+pub struct Read {
+    /// What is imported.
+    pub source: Source,
+    /// Files that are none of it, with why: a person is told.
+    pub left_out: Vec<(PathBuf, String)>,
+    /// The commit that a checkout is at.
+    pub at: Option<CommitId>,
+}
+
+impl From<Source> for Read {
+    fn from(source: Source) -> Self {
+        Self { source, left_out: Vec::new(), at: None }
+    }
 }
 
 /// Why a place cannot be read.
@@ -69,10 +78,6 @@ fn unclear(message: impl Into<String>, hint: impl Into<String>) -> SourceError {
     SourceError::Unclear { message: message.into(), hint: hint.into() }
 }
 
-fn of_git(what: String) -> impl FnOnce(git2::Error) -> SourceError {
-    move |error| unclear(format!("{what}: {}", error.message()), "is this the repository that is meant?")
-}
-
 /// Where a format's list can be, below a folder.
 const LISTS: [(Format, &str); 5] = [
     (Format::Quilt, "series"),
@@ -102,12 +107,23 @@ pub fn detect(path: &Path, format: Option<Format>) -> Result<(Format, PathBuf), 
         if let Some(format) = format {
             return Ok((format, path.to_owned()));
         }
+        if is_repository(path) {
+            return Err(unclear(
+                format!("`{}` is a git repository", path.display()),
+                "name the commits: overlaid import PATH --range PIN..BRANCH; or, if they are not committed: overlaid \
+                 import --from-tree PATH",
+            ));
+        }
         let files = Disk::new(path).list(Path::new(""))?;
+        if files.is_empty() {
+            return Err(unclear(
+                format!("`{}` is empty", path.display()),
+                "name a folder that has something",
+            ));
+        }
         let patches = files.iter().filter(|file| is_patch_name(file)).count();
-        return match (patches, files.len()) {
-            (_, 0) => {
-                Err(unclear(format!("`{}` is empty", path.display()), "name a folder that has something"))
-            }
+        let beside = files.iter().filter(|file| about_patches(file).is_some()).count();
+        return match (patches, files.len() - beside) {
             (0, _) => Ok((Format::Tree, path.to_owned())),
             (patches, all) if patches == all => Ok((Format::Mail, path.to_owned())),
             (patches, all) => Err(unclear(
@@ -137,6 +153,16 @@ pub fn detect(path: &Path, format: Option<Format>) -> Result<(Format, PathBuf), 
     }
 }
 
+/// A work tree or a bare repository; a folder in one is none.
+fn is_repository(folder: &Path) -> bool {
+    folder.join(".git").exists() || (folder.join("HEAD").is_file() && folder.join("objects").is_dir())
+}
+
+/// Why a file beside patches is none, if that is certain.
+fn about_patches(file: &Path) -> Option<&'static str> {
+    beside::by_name(file).or_else(|| beside::about_the_folder(file))
+}
+
 fn is_patch_name(path: &Path) -> bool {
     let endings = ["patch", "diff", "mbox", "eml"];
     path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known))
@@ -146,7 +172,7 @@ fn is_patch_name(path: &Path) -> bool {
 ///
 /// # Errors
 /// If it, or a patch that it names, cannot be read or taken over.
-pub fn read(format: Format, place: &Path, module: Option<&str>) -> Result<Source, SourceError> {
+pub fn read(format: Format, place: &Path, choice: &Choice<'_>) -> Result<Read, SourceError> {
     if place.is_dir() {
         let disk = Disk::new(place);
         let files = disk.list(Path::new(""))?;
@@ -155,15 +181,24 @@ pub fn read(format: Format, place: &Path, module: Option<&str>) -> Result<Source
             Format::Tree => {
                 let read = |file: PathBuf| Ok(disk.read(&file)?.map(|content| (file, content)));
                 let files: Result<Vec<_>, LoadError> = files.map(read).collect();
-                Ok(Source::Files(files?.into_iter().flatten().collect()))
+                Ok(Source::Files(files?.into_iter().flatten().collect()).into())
             }
             Format::Mail => {
-                let mut patches = Vec::new();
-                for file in files.filter(|file| is_patch_name(file)) {
+                let (mut patches, mut left_out) = (Vec::new(), Vec::new());
+                for file in files {
+                    if !is_patch_name(&file) {
+                        let why = about_patches(&file).unwrap_or("it is no patch by its name");
+                        left_out.push((file, why.to_owned()));
+                        continue;
+                    }
                     let Some(content) = disk.read(&file)? else { continue };
-                    patches.extend(mails(&file, &content.bytes)?);
+                    let found = mails(&file, &content.bytes)?;
+                    if found.is_empty() {
+                        left_out.push((file, "it has no change in it: a cover letter".to_owned()));
+                    }
+                    patches.extend(found);
                 }
-                Ok(Source::Patches(patches))
+                Ok(Read { left_out, ..Source::Patches(patches).into() })
             }
             _ => Err(unclear(
                 format!("`{}` has no list as {} has it", place.display(), format.as_str()),
@@ -179,26 +214,32 @@ pub fn read(format: Format, place: &Path, module: Option<&str>) -> Result<Source
     let problems = |problems| SourceError::Problems { file: place.to_owned(), problems };
     let (listed, folder) = match format {
         Format::Tree => return Err(unclear(format!("`{}` is no folder", place.display()), "name a folder")),
-        Format::Mail => return Ok(Source::Patches(mails(&name, &bytes)?)),
+        Format::Mail => return Ok(Source::Patches(mails(&name, &bytes)?).into()),
         Format::Quilt => (quilt::parse(&text()), folder.to_owned()),
         Format::Electron => (electron::parse(&text()), folder.to_owned()),
-        Format::Cpm => (cmake_patches::parse(&text(), module), folder.to_owned()),
+        Format::Cpm => (cmake_patches::parse(&text(), choice), folder.to_owned()),
         Format::West => {
             // The patches lie in the folder `patches` beside the list, as west has it, or beside the list.
             let patches = folder.join("patches");
             let root = if patches.is_dir() { patches } else { folder.to_owned() };
-            (west::parse(&text(), module), root)
+            (west::parse(&text(), choice), root)
         }
-        Format::Bazel => (bazel::parse(&text(), module), workspace_of(folder)),
+        Format::Bazel => (bazel::parse(&text(), choice), workspace_of(folder)),
     };
     let listed = listed.map_err(problems)?;
     let disk = Disk::new(&folder);
+    // Where the patches lie in a repository says nothing of what they are.
+    let shared = match format {
+        Format::West | Format::Bazel | Format::Cpm => shared_folder(&listed),
+        _ => PathBuf::new(),
+    };
     let (mut patches, mut wrong) = (Vec::new(), Vec::new());
     for Listed { line, file, strip, meta } in listed {
         match disk.read(&file)? {
             Some(content) => patches.push(Raw {
                 from: format!("{} line {line}", name.display()),
-                file,
+                file: file.strip_prefix(&shared).unwrap_or(&file).to_owned(),
+                has_file: true,
                 bytes: content.bytes.to_vec(),
                 strip,
                 meta,
@@ -209,7 +250,17 @@ pub fn read(format: Format, place: &Path, module: Option<&str>) -> Result<Source
             }
         }
     }
-    if wrong.is_empty() { Ok(Source::Patches(patches)) } else { Err(problems(wrong)) }
+    if wrong.is_empty() { Ok(Source::Patches(patches).into()) } else { Err(problems(wrong)) }
+}
+
+/// The folder that all patches of a list are in.
+fn shared_folder(listed: &[Listed]) -> PathBuf {
+    let mut folders = listed.iter().map(|one| one.file.parent().unwrap_or(Path::new("")));
+    let first = folders.next().unwrap_or(Path::new("")).to_owned();
+    folders.fold(first, |shared, folder| {
+        let same = shared.components().zip(folder.components()).take_while(|(one, other)| one == other);
+        same.map(|(one, _)| one).collect()
+    })
 }
 
 /// The mails of a file.
@@ -226,13 +277,14 @@ fn mails(file: &Path, bytes: &[u8]) -> Result<Vec<Raw>, SourceError> {
                 "write it anew: git format-patch, or git am it and import the commit with --range",
             ));
         }
-        // A cover letter has no patch.
-        if !is_one && !mail.contains_str("\n@@ ") && !mail.contains_str("\ndiff --git ") {
+        // A cover letter has no patch. What is no mail is looked at in any case: somebody took it for a patch.
+        let is_mail = mail.starts_with(b"From ") || mail.starts_with(b"From: ");
+        if is_mail && !mail.contains_str("\n@@ ") && !mail.contains_str("\ndiff --git ") {
             continue;
         }
         let file = if is_one { file.to_owned() } else { named_by_subject(mail, at) };
         let (bytes, meta) = (mail.to_vec(), Meta::default());
-        patches.push(Raw { from, file, bytes, strip: 1, meta });
+        patches.push(Raw { from, file, has_file: is_one, bytes, strip: 1, meta });
     }
     Ok(patches)
 }
@@ -240,7 +292,7 @@ fn mails(file: &Path, bytes: &[u8]) -> Result<Vec<Raw>, SourceError> {
 fn named_by_subject(mail: &[u8], at: usize) -> PathBuf {
     let end = mail.find("\n\n").unwrap_or(mail.len());
     let reason = crate::import::header::read(&mail[..end]).reason;
-    let name = reason.and_then(|reason| crate::import::name::of_text(&reason.to_ascii_lowercase()));
+    let name = reason.and_then(|reason| crate::import::name::of_subject(&reason));
     PathBuf::from(name.map_or_else(|| format!("{}.patch", at + 1), |name| format!("{name}.patch")))
 }
 
@@ -249,102 +301,4 @@ fn workspace_of(folder: &Path) -> PathBuf {
     let marks = ["MODULE.bazel", "WORKSPACE", "WORKSPACE.bazel"];
     let above = folder.ancestors().find(|above| marks.iter().any(|mark| above.join(mark).is_file()));
     above.unwrap_or(folder).to_owned()
-}
-
-/// How diffs are made: as `git diff --binary --full-index` makes them.
-fn options() -> DiffOptions {
-    let mut options = DiffOptions::new();
-    options.show_binary(true).id_abbrev(40).include_typechange(true);
-    options
-}
-
-/// The commits of a range `A..B` in a repository, the oldest first, each as a mail patch.
-///
-/// # Errors
-/// If the range cannot be read, is empty, or has merges: what those change depends on the side.
-pub fn read_range(repository: &Path, range: &str) -> Result<Vec<Raw>, SourceError> {
-    let open = of_git(format!("cannot open `{}`", repository.display()));
-    let git = Repository::open(repository).map_err(open)?;
-    let failed = || of_git(format!("cannot read `{range}` of `{}`", repository.display()));
-    let mut walk = git.revwalk().map_err(failed())?;
-    walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE).map_err(failed())?;
-    if range.contains("..") {
-        walk.push_range(range).map_err(failed())?;
-    } else {
-        return Err(unclear(format!("`{range}` is no range of commits"), "write it as PIN..BRANCH"));
-    }
-    let ids: Vec<Oid> = walk.collect::<Result<_, _>>().map_err(failed())?;
-    if ids.is_empty() {
-        return Err(unclear(format!("`{range}` has no commits"), "the older side comes first: PIN..BRANCH"));
-    }
-    let mut patches = Vec::new();
-    for id in ids {
-        let commit = git.find_commit(id).map_err(failed())?;
-        if commit.parent_count() > 1 {
-            return Err(unclear(
-                format!("commit {id} is a merge: what it changes depends on the side"),
-                "make the branch straight first: git rebase PIN BRANCH",
-            ));
-        }
-        let tree = commit.tree().map_err(failed())?;
-        let parent = commit.parent(0).ok().and_then(|parent| parent.tree().ok());
-        let diff =
-            git.diff_tree_to_tree(parent.as_ref(), Some(&tree), Some(&mut options())).map_err(failed())?;
-        if diff.deltas().len() == 0 {
-            continue;
-        }
-        let summary = String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned();
-        let body = String::from_utf8_lossy(commit.body_bytes().unwrap_or_default()).into_owned();
-        let mut how = EmailCreateOptions::new();
-        how.omit_numbers(true);
-        let mail =
-            Email::from_diff(&diff, 1, 1, &id, summary.as_str(), body.as_str(), &commit.author(), &mut how);
-        let bytes = mail.map_err(failed())?.as_slice().to_vec();
-        let file = named_by_subject(&bytes, patches.len());
-        patches.push(Raw {
-            from: format!("commit {}", &id.to_string()[..10]),
-            file,
-            bytes,
-            strip: 1,
-            meta: Meta::default(),
-        });
-    }
-    Ok(patches)
-}
-
-/// What is changed in a checkout and not committed, untracked files included, as one patch; `None`: nothing is.
-///
-/// # Errors
-/// If it is no checkout.
-pub fn read_checkout(folder: &Path) -> Result<Option<Raw>, SourceError> {
-    let open = of_git(format!("cannot open the checkout `{}`", folder.display()));
-    let git = Repository::open(folder).map_err(open)?;
-    let failed = || of_git(format!("cannot compare the checkout `{}`", folder.display()));
-    let head = git.head().and_then(|head| head.peel_to_tree()).map_err(failed())?;
-    let mut how = options();
-    how.include_untracked(true)
-        .recurse_untracked_dirs(true)
-        .show_untracked_content(true)
-        .ignore_submodules(true);
-    let diff = git.diff_tree_to_workdir_with_index(Some(&head), Some(&mut how)).map_err(failed())?;
-    let bytes = text_of(&diff).map_err(failed())?;
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let name = folder.canonicalize().ok().and_then(|path| path.file_name().map(PathBuf::from));
-    let file = name.unwrap_or_else(|| PathBuf::from("checkout")).with_extension("patch");
-    let from = format!("checkout {}", folder.display());
-    Ok(Some(Raw { from, file, bytes, strip: 1, meta: Meta::default() }))
-}
-
-fn text_of(diff: &Diff<'_>) -> Result<Vec<u8>, git2::Error> {
-    let mut text = Vec::new();
-    diff.print(DiffFormat::Patch, |_, _, line| {
-        if matches!(line.origin(), '+' | '-' | ' ') {
-            text.push(line.origin() as u8);
-        }
-        text.extend_from_slice(line.content());
-        true
-    })?;
-    Ok(text)
 }

@@ -6,6 +6,8 @@
 //! is looked for in folders, and it cannot come without changing one of them. Reads no content.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,30 +17,61 @@ use super::process::Environment;
 /// More folders than these are not looked at: then nothing is known.
 const MOST: usize = 20_000;
 
-/// How far below a place compilers look by themselves.
-const ALL: usize = usize::MAX;
+/// How far below a place is looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    /// So many levels of folders. What is deeper is found only by who is told of it, by a variable or an option, and
+    /// that is a place, too.
+    Levels(usize),
+    /// A folder of libraries, such as `/usr/lib`: those in it and in the folder of an architecture, and the packages
+    /// of CMake, which are in `cmake/NAME`, `NAME` and `NAME/cmake` (the search procedure of `find_package`). What
+    /// else lies in a folder of libraries belongs to programs: Python's modules, Java, debug information.
+    Libraries,
+    /// The folder of one package: in it, and in its `cmake`.
+    Package,
+    /// All below.
+    All,
+}
 
-/// Places that every build looks in, with how many levels of folders below them count. What is deeper is found
-/// only by who is told of it, by a variable or an option, and that is a place, too.
-const OF_ALL: [(&str, usize); 18] = [
-    ("/usr/include", ALL),
-    ("/usr/local", ALL),
-    ("/opt", 3),
-    ("/usr/bin", 0),
-    ("/usr/sbin", 0),
-    ("/usr/libexec", 2),
-    ("/usr/lib", 3),
-    ("/usr/lib32", 2),
-    ("/usr/lib64", 2),
-    ("/usr/lib/gcc", ALL),
-    ("/usr/lib/clang", ALL),
-    ("/usr/share", 1),
-    ("/usr/share/cmake", ALL),
-    ("/usr/share/pkgconfig", 0),
-    ("/lib", 2),
-    ("/lib64", 2),
-    ("/etc/alternatives", 0),
-    ("/etc/ld.so.conf.d", 0),
+use Depth::{All, Levels, Libraries, Package};
+
+impl Depth {
+    /// How far to look in a folder of this name, in one that is looked into so far; `None`: not at all.
+    fn below(self, name: &OsStr) -> Option<Self> {
+        let name = name.to_string_lossy();
+        let is_cmake = name.eq_ignore_ascii_case("cmake");
+        match self {
+            All => Some(All),
+            Levels(0) => None,
+            Levels(levels) => Some(Levels(levels - 1)),
+            Libraries if is_cmake => Some(Levels(1)),
+            Libraries if name.contains("-linux-") => Some(Libraries),
+            Libraries => Some(Package),
+            Package => is_cmake.then_some(Levels(1)),
+        }
+    }
+}
+
+/// Places that every build looks in.
+const OF_ALL: [(&str, Depth); 18] = [
+    ("/usr/include", All),
+    ("/usr/local", All),
+    ("/opt", Levels(3)),
+    ("/usr/bin", Levels(0)),
+    ("/usr/sbin", Levels(0)),
+    ("/usr/libexec", Levels(2)),
+    ("/usr/lib", Libraries),
+    ("/usr/lib32", Libraries),
+    ("/usr/lib64", Libraries),
+    ("/usr/lib/gcc", All),
+    ("/usr/lib/clang", All),
+    ("/usr/share", Levels(1)),
+    ("/usr/share/cmake", All),
+    ("/usr/share/pkgconfig", Levels(0)),
+    ("/lib", Libraries),
+    ("/lib64", Libraries),
+    ("/etc/alternatives", Levels(0)),
+    ("/etc/ld.so.conf.d", Levels(0)),
 ];
 
 /// Stat data by path, as text; `absent` for what is not there.
@@ -54,26 +87,26 @@ impl Places {
     #[must_use]
     pub fn look(env: &Environment, more: &[PathBuf], own: &Path) -> Option<Self> {
         let mut walk = Walk { own, found: BTreeMap::new() };
-        for (place, levels) in OF_ALL {
-            walk.place(Path::new(place), levels)?;
+        for (place, depth) in OF_ALL {
+            walk.place(Path::new(place), depth)?;
         }
         for entry in std::fs::read_dir("/usr/share").into_iter().flatten().filter_map(Result::ok) {
             if entry.file_name().to_string_lossy().starts_with("cmake") {
-                walk.place(&entry.path(), ALL)?;
+                walk.place(&entry.path(), All)?;
             }
         }
-        walk.place(Path::new("/etc/ld.so.cache"), 0)?;
+        walk.place(Path::new("/etc/ld.so.cache"), Levels(0))?;
         let home = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        for (folder, levels) in [(".cmake", 3), (".local/include", ALL), (".local/lib", 2)] {
+        for (folder, depth) in [(".cmake", Levels(3)), (".local/include", All), (".local/lib", Libraries)] {
             if let Some(home) = &home {
-                walk.place(&home.join(folder), levels)?;
+                walk.place(&home.join(folder), depth)?;
             }
         }
-        for (place, levels) in named_by(env) {
-            walk.place(&place, levels)?;
+        for (place, depth) in named_by(env) {
+            walk.place(&place, depth)?;
         }
         for place in more {
-            walk.place(place, ALL)?;
+            walk.place(place, All)?;
         }
         Some(Self(walk.found.into_keys().collect()))
     }
@@ -97,7 +130,7 @@ impl Places {
 }
 
 /// Places that variables name: where programs, headers, libraries and packages are looked for.
-fn named_by(env: &Environment) -> Vec<(PathBuf, usize)> {
+fn named_by(env: &Environment) -> Vec<(PathBuf, Depth)> {
     const SEARCHED: [&str; 16] = [
         "CC",
         "CXX",
@@ -116,6 +149,13 @@ fn named_by(env: &Environment) -> Vec<(PathBuf, usize)> {
         "PKG_CONFIG_PATH",
         "CONDA_PREFIX",
     ];
+    const BESIDE_PROGRAMS: [(&str, Depth); 5] = [
+        ("include", Levels(3)),
+        ("lib", Libraries),
+        ("lib64", Libraries),
+        ("share", Libraries),
+        ("cmake", Levels(3)),
+    ];
     const ENDS: [&str; 4] = ["_ROOT", "_DIR", "_HOME", "_PATH"];
     let mut named = Vec::new();
     for (name, value) in env.iter() {
@@ -128,17 +168,17 @@ fn named_by(env: &Environment) -> Vec<(PathBuf, usize)> {
                 // CMake looks for packages beside the folders of programs.
                 let is_bin = folder.ends_with("bin") || folder.ends_with("sbin");
                 if let Some(prefix) = folder.parent().filter(|_| is_bin) {
-                    let beside = ["include", "lib", "lib64", "share", "cmake"].map(|name| prefix.join(name));
                     let is_system = ["/usr", "/", "/usr/local"].iter().any(|p| prefix == Path::new(p));
-                    named.extend(beside.into_iter().filter(|_| !is_system).map(|folder| (folder, 3)));
+                    let beside = BESIDE_PROGRAMS.into_iter().filter(|_| !is_system);
+                    named.extend(beside.map(|(name, depth)| (prefix.join(name), depth)));
                 }
-                named.push((folder, 0));
+                named.push((folder, Levels(0)));
             }
         } else if SEARCHED.contains(&name.as_ref()) {
-            named.extend(paths.map(|path| (path, ALL)));
+            named.extend(paths.map(|path| (path, All)));
         } else if name.starts_with("CMAKE_") || ENDS.iter().any(|end| name.ends_with(end)) {
             // Packages: what is found there is named by the rules that CMake makes, and then all of it counts.
-            named.extend(paths.map(|path| (path, 3)));
+            named.extend(paths.map(|path| (path, Levels(3))));
         }
     }
     named
@@ -146,49 +186,46 @@ fn named_by(env: &Environment) -> Vec<(PathBuf, usize)> {
 
 struct Walk<'a> {
     own: &'a Path,
-    /// With how many levels were walked below.
-    found: BTreeMap<PathBuf, usize>,
+    /// In which ways each was looked into.
+    found: BTreeMap<PathBuf, BTreeSet<Depth>>,
 }
 
 impl Walk<'_> {
     /// Takes a place with its folders; `None`: it is too much.
-    fn place(&mut self, place: &Path, levels: usize) -> Option<()> {
+    fn place(&mut self, place: &Path, depth: Depth) -> Option<()> {
         // The name itself counts: a link may lead elsewhere the next time.
-        if !self.found.contains_key(place) {
-            self.found.insert(place.to_owned(), 0);
-        }
+        self.found.entry(place.to_owned()).or_default();
         match std::fs::metadata(place) {
-            Ok(data) if data.is_dir() => self.folder(&place.canonicalize().ok()?, levels),
+            Ok(data) if data.is_dir() => self.folder(&place.canonicalize().ok()?, depth),
             Ok(_) => {
                 let folder = place.canonicalize().ok()?.parent().map(Path::to_owned);
-                folder.map_or(Some(()), |folder| self.folder(&folder, 0))
+                folder.map_or(Some(()), |folder| self.folder(&folder, Levels(0)))
             }
             Err(_) => Some(()),
         }
     }
 
-    fn folder(&mut self, top: &Path, levels: usize) -> Option<()> {
-        let mut open = vec![(top.to_owned(), levels)];
-        while let Some((folder, levels)) = open.pop() {
+    fn folder(&mut self, top: &Path, depth: Depth) -> Option<()> {
+        let mut open = vec![(top.to_owned(), depth)];
+        while let Some((folder, depth)) = open.pop() {
             if folder.starts_with(self.own) {
                 continue;
             }
-            let known = self.found.get(&folder).copied();
-            if known.is_some_and(|known| known > levels || known == levels && levels > 0) {
+            let known = self.found.entry(folder.clone()).or_default();
+            if known.contains(&All) || !known.insert(depth) {
                 continue;
             }
-            self.found.insert(folder.clone(), levels);
             if self.found.len() > MOST {
                 return None;
             }
-            if levels == 0 {
+            if depth == Levels(0) {
                 continue;
             }
             // What may not be listed is not searched by compilers either.
             for entry in std::fs::read_dir(&folder).into_iter().flatten() {
                 let entry = entry.ok()?;
                 let kind = entry.file_type().ok()?;
-                let below = if levels == ALL { ALL } else { levels - 1 };
+                let Some(below) = depth.below(&entry.file_name()) else { continue };
                 if kind.is_dir() && entry.file_name() != ".git" {
                     open.push((entry.path(), below));
                 } else if kind.is_symlink() && entry.path().is_dir() {
@@ -203,20 +240,28 @@ impl Walk<'_> {
 /// What can be told of a file or a folder without reading it, links followed.
 #[must_use]
 pub fn stat(path: &Path) -> String {
-    match std::fs::metadata(path) {
-        Ok(data) => format!(
-            "{} {}.{} {}.{} {} {} {:o}",
-            data.len(),
-            data.mtime(),
-            data.mtime_nsec(),
-            data.ctime(),
-            data.ctime_nsec(),
-            data.ino(),
-            data.dev(),
-            data.mode()
-        ),
-        Err(_) => "absent".to_owned(),
-    }
+    let mut text = String::new();
+    add_stat(path, &mut text);
+    text
+}
+
+fn add_stat(path: &Path, text: &mut String) {
+    let Ok(data) = std::fs::metadata(path) else {
+        text.push_str("absent");
+        return;
+    };
+    let _ = write!(
+        text,
+        "{} {}.{} {}.{} {} {} {:o}",
+        data.len(),
+        data.mtime(),
+        data.mtime_nsec(),
+        data.ctime(),
+        data.ctime_nsec(),
+        data.ino(),
+        data.dev(),
+        data.mode()
+    );
 }
 
 /// Whether a file was changed at or after a moment (seconds and nanoseconds since 1970), or may have been: times
@@ -231,15 +276,6 @@ pub fn is_newer_than(path: &Path, moment: std::time::SystemTime) -> bool {
     })
 }
 
-/// A hash over stat data.
-fn digest<'a>(stats: impl Iterator<Item = (&'a Path, String)>) -> String {
-    let mut text = String::new();
-    for (path, stat) in stats {
-        text.push_str(&format!("{} {stat}\n", path.display()));
-    }
-    sha256_of(text.as_bytes())
-}
-
 /// Writes down which paths these are, and gives a hash over how they are: [`stands`] takes it.
 ///
 /// # Errors
@@ -248,7 +284,8 @@ pub fn keep(folder: &Path, stats: &Stats) -> std::io::Result<String> {
     let paths: Option<Vec<&str>> = stats.keys().map(|path| path.to_str()).collect();
     let paths = paths.filter(|paths| !paths.iter().any(|path| path.contains('\n')));
     let paths = paths.ok_or_else(|| std::io::Error::other("a path is not UTF-8, or has a line end"))?;
-    let digest = digest(stats.iter().map(|(path, stat)| (path.as_path(), stat.clone())));
+    let text: String = stats.iter().map(|(path, stat)| format!("{} {stat}\n", path.display())).collect();
+    let digest = sha256_of(text.as_bytes());
     let file = folder.join(&digest);
     if !file.is_file() {
         write_atomically(&file, paths.join("\n").as_bytes())?;
@@ -267,20 +304,28 @@ pub fn paths(folder: &Path, digest: &str) -> Option<Vec<PathBuf>> {
 /// Whether all behind a hash are still what they were.
 #[must_use]
 pub fn stands(folder: &Path, known: &str) -> bool {
-    let Some(paths) = paths(folder, known) else { return false };
-    digest(paths.iter().map(PathBuf::as_path).zip(stats_of(&paths))) == known
+    paths(folder, known).is_some_and(|paths| sha256_of(text_of(&paths).as_bytes()) == known)
 }
 
-/// Stat data of many paths, in their order. The kernel takes its time for each, so several cores ask.
-fn stats_of(paths: &[PathBuf]) -> Vec<String> {
+/// Many paths with their stat data, in their order. The kernel takes its time for each, so several cores ask.
+fn text_of(paths: &[PathBuf]) -> String {
     const FEWEST: usize = 256;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
     let share = paths.len().div_ceil(threads).max(FEWEST);
-    let of_part = |part: &[PathBuf]| part.iter().map(|path| stat(path)).collect::<Vec<_>>();
+    let of_part = |part: &[PathBuf]| {
+        let mut text = String::with_capacity(part.len() * 160);
+        for path in part {
+            text.push_str(&path.to_string_lossy());
+            text.push(' ');
+            add_stat(path, &mut text);
+            text.push('\n');
+        }
+        text
+    };
     std::thread::scope(|scope| {
         let parts: Vec<_> = paths.chunks(share).map(|part| scope.spawn(move || of_part(part))).collect();
         // A part that is missing makes another hash: not what it was.
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect()
+        parts.into_iter().map(|part| part.join().unwrap_or_default()).collect()
     })
 }
 
@@ -315,6 +360,42 @@ mod tests {
         std::fs::create_dir(top.join("later")).unwrap();
         assert!(!stands(&notes, &known));
         assert!(!stands(&notes, "../a"));
+        std::fs::remove_dir_all(&top).unwrap();
+    }
+
+    #[test]
+    fn of_a_folder_of_libraries_only_libraries_and_packages_count() {
+        let top = folder("libraries");
+        let folders = [
+            "bin",
+            "lib/cmake/Tile",
+            "lib/x86_64-linux-gnu/cmake/Row",
+            "lib/x86_64-linux-gnu/pkgconfig",
+            "lib/Norm/CMake",
+            "lib/python3.11/site-packages/tile",
+            "include/tile/detail",
+        ];
+        for folder in folders {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        // A loop: a package that is the folder of libraries itself.
+        std::os::unix::fs::symlink(top.join("lib"), top.join("lib/again")).unwrap();
+        let mut env = Environment::empty();
+        env.set("PATH", top.join("bin"));
+        let places = places(&env);
+        for seen in [
+            "lib/libtile.so",
+            "lib/x86_64-linux-gnu/librow.so",
+            "lib/cmake/Tile/TileConfig.cmake",
+            "lib/x86_64-linux-gnu/cmake/Row/RowConfig.cmake",
+            "lib/x86_64-linux-gnu/pkgconfig/row.pc",
+            "lib/Norm/NormConfig.cmake",
+            "lib/Norm/CMake/NormConfig.cmake",
+            "include/tile/detail/tile.h",
+        ] {
+            assert!(places.has(&top.join(seen)), "{seen}");
+        }
+        assert!(!places.has(&top.join("lib/python3.11/site-packages/tile/__init__.py")));
         std::fs::remove_dir_all(&top).unwrap();
     }
 

@@ -56,7 +56,6 @@ pub mod scaffold;
 #[cfg(feature = "cli")]
 pub mod scratch;
 #[cfg(feature = "cli")]
-pub mod staged_files;
 #[cfg(feature = "cli")]
 pub mod step_summary;
 #[cfg(feature = "git")]

@@ -62,6 +62,8 @@ impl Reports {
         let absolute =
             |name: &str| environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        // However it was named: an editor asks with `-C`.
+        let manifest = manifest.canonicalize().unwrap_or_else(|_| manifest.to_owned());
         let name = canonical_json::sha256_hex(manifest.as_os_str().as_encoded_bytes());
         let file = cache.map(|cache| cache.join("overlaid/reports").join(format!("{}.json", &name[..32])));
         let known = file.as_deref().and_then(read).unwrap_or_default();

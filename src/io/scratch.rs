@@ -356,10 +356,12 @@ pub fn undo(root: &Path) -> Result<Option<(OverlayName, Done)>, ScratchError> {
     let record: Record = serde_json::from_slice(&text).map_err(|_| ScratchError::Damaged(file.clone()))?;
     let disk = Disk::new(root);
     let mut edits = Vec::new();
+    let mut changed = None;
+    let mut is_back = true;
     for (number, step) in record.steps.iter().enumerate() {
         let there = disk.read(&step.file)?.map(|content| BlobId::of(&content.bytes));
         if there != step.after {
-            return Err(ScratchError::Changed(step.file.clone()));
+            changed = changed.or(Some(step.file.clone()));
         }
         let old = match step.before {
             Some(mode) => {
@@ -368,6 +370,7 @@ pub fn undo(root: &Path) -> Result<Option<(OverlayName, Done)>, ScratchError> {
             }
             None => None,
         };
+        is_back &= there == old.as_ref().map(|content| BlobId::of(&content.bytes));
         edits.push(FileEdit {
             file: step.file.clone(),
             before: step.after,
@@ -375,7 +378,15 @@ pub fn undo(root: &Path) -> Result<Option<(OverlayName, Done)>, ScratchError> {
             after: old.map(|content| content.bytes),
         });
     }
-    let done = own_edits::write(root, &edits)?;
+    let done = match changed {
+        // A run that was killed had taken it back already.
+        Some(_) if is_back => {
+            let files = edits.into_iter().map(|edit| edit.file).collect();
+            Done { files, before: None, kept: Vec::new() }
+        }
+        Some(file) => return Err(ScratchError::Changed(file)),
+        None => own_edits::write(root, &edits)?,
+    };
     fs::remove_dir_all(&place).map_err(at(&place))?;
     Ok(Some((record.overlay, done)))
 }

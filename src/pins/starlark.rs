@@ -11,6 +11,8 @@ pub struct Call {
     pub line: usize,
     /// The keyword arguments: their texts with lines, and whether they are a list.
     arguments: Vec<(String, Vec<(usize, String)>)>,
+    /// Keyword arguments that are more than texts, numbers and lists of them, with their lines.
+    computed: Vec<(String, usize)>,
 }
 
 impl Call {
@@ -32,12 +34,21 @@ impl Call {
         self.text(key)?.parse().ok()
     }
 
+    /// The line of an argument that is computed, so that its texts are not what it is.
+    #[must_use]
+    pub fn computed(&self, key: &str) -> Option<usize> {
+        self.computed.iter().find(|(known, _)| known == key).map(|(_, line)| *line)
+    }
+
     /// The line of an argument's first text.
     #[must_use]
     pub fn line_of(&self, key: &str) -> usize {
         self.list(key).first().map_or(self.line, |(line, _)| *line)
     }
 }
+
+/// Words that are values.
+const CONSTANTS: [&str; 3] = ["True", "False", "None"];
 
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
@@ -65,7 +76,7 @@ pub fn calls(text: &str) -> Vec<Call> {
 }
 
 fn read(name: &str, line: usize, tokens: &[(Token, usize)], mut at: usize) -> (Call, usize) {
-    let mut call = Call { name: name.to_owned(), line, arguments: Vec::new() };
+    let mut call = Call { name: name.to_owned(), line, ..Call::default() };
     let mut depth = 1_usize;
     while let Some((token, line)) = tokens.get(at) {
         match token {
@@ -81,11 +92,20 @@ fn read(name: &str, line: usize, tokens: &[(Token, usize)], mut at: usize) -> (C
                 at += 1;
             }
             Token::Text(text) | Token::Word(text) => {
-                if let Some((_, texts)) = call.arguments.last_mut() {
+                if let Some((key, texts)) = call.arguments.last_mut() {
+                    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+                    if matches!(token, Token::Word(_)) && !is_number && !CONSTANTS.contains(&text.as_str()) {
+                        call.computed.push((key.clone(), *line));
+                    }
                     texts.push((*line, text.clone()));
                 }
             }
-            Token::Sign(_) => {}
+            Token::Sign(',') => {}
+            Token::Sign(_) => {
+                if let Some((key, _)) = call.arguments.last() {
+                    call.computed.push((key.clone(), *line));
+                }
+            }
         }
         at += 1;
     }
@@ -156,5 +176,15 @@ mod tests {
         );
         assert_eq!(call.list("patches"), [(7, "p".to_owned()), (8, "q".to_owned())]);
         assert_eq!((call.number("patch_strip"), call.line_of("commit")), (Some(1), 5));
+        assert_eq!(call.computed("patches"), None);
+    }
+
+    #[test]
+    fn what_is_computed_is_known_as_such() {
+        let text =
+            "f(\n  a = glob([\"x\"]),\n  b = [\"y\"] + Z,\n  c = True,\n  d = [\"y\",],\n  e = -1,\n)\n";
+        let call = &calls(text)[0];
+        let computed: Vec<_> = ["a", "b", "c", "d", "e"].iter().map(|key| call.computed(key)).collect();
+        assert_eq!(computed, [Some(2), Some(3), None, None, Some(6)]);
     }
 }

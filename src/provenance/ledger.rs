@@ -16,12 +16,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::id::BlobId;
-use crate::merge::is_binary;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Touch, Upstream, UpstreamError};
 
 use super::align::{Aligner, Run};
 use super::hunks::each_line as lines;
+use texts::{Bytes, ends_of, equal_ends, is_one_line, split};
 
 /// A line's text, by its place among all texts.
 type Text = u32;
@@ -35,13 +35,6 @@ const MOST_BYTES_KEPT: usize = 16 << 20;
 #[derive(Debug, Default)]
 struct Version {
     lines: Vec<Line>,
-}
-
-/// The bytes of a version, and where each line ends.
-#[derive(Debug, Clone)]
-struct Bytes {
-    bytes: Arc<[u8]>,
-    ends: Arc<[usize]>,
 }
 
 /// What a commit did to the path.
@@ -73,8 +66,8 @@ pub(super) enum Judgement {
 /// The lines of one path over some versions.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    texts: Vec<Box<[u8]>>,
-    known_texts: HashMap<Box<[u8]>, Text>,
+    texts: Vec<Arc<[u8]>>,
+    known_texts: HashMap<Arc<[u8]>, Text>,
     /// The text of each identity.
     text_of: Vec<Text>,
     versions: HashMap<Entry, Arc<Version>>,
@@ -224,15 +217,17 @@ impl Ledger {
         if let Some(version) = self.versions.get(&entry) {
             return Ok(Arc::clone(version));
         }
-        let bytes = self.read(entry, upstream)?.bytes;
+        let bytes = self.content(entry, upstream)?;
         let mut version = Version::default();
-        match near.first().and_then(|near| Some((*near, self.versions.get(near).cloned()?))) {
+        let ends = match near.first().and_then(|near| Some((*near, self.versions.get(near).cloned()?))) {
             Some((near, old)) if is_text(near, entry) => {
                 let before = self.read(near, upstream)?;
-                self.align(&before, &old, &bytes, entry, &mut version);
+                self.align(&before, &old, &bytes, entry, &mut version)
             }
             _ => self.append(&bytes, entry, &mut version),
-        }
+        };
+        debug_assert!(ends.iter().copied().eq(ends_of(split(&bytes, entry.mode), 0)));
+        self.keep(entry, Bytes { bytes, ends: ends.into() });
         for other in near.iter().skip(1) {
             if let Some(other) = self.versions.get(other).cloned() {
                 self.adopt(&other, &mut version, near[0]);
@@ -243,41 +238,50 @@ impl Ledger {
         Ok(version)
     }
 
+    fn content(&self, entry: Entry, upstream: &dyn Upstream) -> Result<Arc<[u8]>, UpstreamError> {
+        Ok(match (self.ahead.get(&entry), entry.mode) {
+            (Some(bytes), _) => Arc::clone(bytes),
+            (None, Mode::Submodule) => Arc::from(entry.id.to_string().into_bytes()),
+            (None, _) => upstream.blob(entry.id)?,
+        })
+    }
+
     fn read(&mut self, entry: Entry, upstream: &dyn Upstream) -> Result<Bytes, UpstreamError> {
         if let Some(known) = self.contents.get(&entry) {
             return Ok(known.clone());
         }
-        let bytes = match (self.ahead.get(&entry), entry.mode) {
-            (Some(bytes), _) => Arc::clone(bytes),
-            (None, Mode::Submodule) => Arc::from(entry.id.to_string().into_bytes()),
-            (None, _) => upstream.blob(entry.id)?,
-        };
-        if self.kept + bytes.len() > MOST_BYTES_KEPT {
-            self.contents.clear();
-            self.kept = 0;
-        }
-        self.kept += bytes.len();
-        let mut end = 0;
-        let ends = split(&bytes, entry.mode).map(|line| {
-            end += line.len();
-            end
-        });
-        let ends = ends.collect();
-        let read = Bytes { bytes, ends };
-        self.contents.insert(entry, read.clone());
+        let bytes = self.content(entry, upstream)?;
+        let read = Bytes { ends: ends_of(split(&bytes, entry.mode), 0).collect(), bytes };
+        self.keep(entry, read.clone());
         Ok(read)
     }
 
-    /// Lines that start and end as in the old version are the old ones; between them a diff decides.
-    fn align(&mut self, before: &Bytes, old: &Version, bytes: &[u8], entry: Entry, into: &mut Version) {
+    fn keep(&mut self, entry: Entry, read: Bytes) {
+        if self.kept + read.bytes.len() > MOST_BYTES_KEPT {
+            self.contents.clear();
+            self.kept = 0;
+        }
+        self.kept += read.bytes.len();
+        self.contents.insert(entry, read);
+    }
+
+    /// Lines that start and end as in the old version are the old ones; between them a diff decides. Says where the
+    /// lines end.
+    fn align(
+        &mut self,
+        before: &Bytes,
+        old: &Version,
+        bytes: &[u8],
+        entry: Entry,
+        into: &mut Version,
+    ) -> Vec<u32> {
         if is_one_line(&before.bytes, entry.mode) || is_one_line(bytes, entry.mode) {
-            self.append(bytes, entry, into);
-            return;
+            return self.append(bytes, entry, into);
         }
         let (before, ends) = (&before.bytes, &before.ends);
         let (head, tail) = equal_ends(before, ends, bytes);
         let tail_start = ends.len() - tail;
-        let start = |line: usize| line.checked_sub(1).map_or(0, |last| ends[last]);
+        let start = |line: usize| line.checked_sub(1).map_or(0, |last| ends[last] as usize);
         let (head_bytes, tail_bytes) = (start(head), before.len() - start(tail_start));
         into.lines.reserve(old.lines.len() + 16);
         into.lines.extend_from_slice(&old.lines[..head]);
@@ -300,14 +304,23 @@ impl Ledger {
             into.lines.push(line);
         }
         into.lines.extend_from_slice(&old.lines[tail_start..]);
+
+        let mut new_ends = Vec::with_capacity(into.lines.len());
+        new_ends.extend_from_slice(&ends[..head]);
+        new_ends.extend(ends_of(lines(middle), head_bytes));
+        let moved = |end: &u32| end.wrapping_sub(before.len() as u32).wrapping_add(bytes.len() as u32);
+        new_ends.extend(ends[tail_start..].iter().map(moved));
+        new_ends
     }
 
-    fn append(&mut self, bytes: &[u8], entry: Entry, into: &mut Version) {
+    /// Takes all lines for new ones. Says where they end.
+    fn append(&mut self, bytes: &[u8], entry: Entry, into: &mut Version) -> Vec<u32> {
         for line in split(bytes, entry.mode) {
             let text = self.text(line);
             let line = self.born(text);
             into.lines.push(line);
         }
+        ends_of(split(bytes, entry.mode), 0).collect()
     }
 
     /// Takes identities of another parent for lines that the first parent does not have.
@@ -338,8 +351,9 @@ impl Ledger {
             return *text;
         }
         let text = u32::try_from(self.texts.len()).unwrap_or(Text::MAX);
-        self.texts.push(line.into());
-        self.known_texts.insert(line.into(), text);
+        let line: Arc<[u8]> = line.into();
+        self.texts.push(Arc::clone(&line));
+        self.known_texts.insert(line, text);
         text
     }
 
@@ -354,99 +368,6 @@ impl Ledger {
 
     fn lines_at(&self, entry: Option<Entry>) -> &[Line] {
         entry.and_then(|entry| self.versions.get(&entry)).map_or(&[], |version| &version.lines)
-    }
-
-    /// For each step, oldest first, what this content does with it.
-    pub(super) fn judge(&self, ours: Option<&Content>) -> Vec<Judgement> {
-        let ours_lines = ours.map_or_else(Vec::new, |ours| split(&ours.bytes, ours.mode).collect());
-        let ours_texts: Vec<Option<Text>> =
-            ours_lines.iter().map(|line| self.known_texts.get(*line).copied()).collect();
-        let at_pin = self.lines_at(self.pin);
-        let at_base = self.lines_at(self.base);
-        let (pin_kept, ours_explained) = self.matched(at_pin, &ours_texts);
-        let mut kept: HashSet<Line> = HashSet::new();
-        kept.extend(at_pin.iter().zip(&pin_kept).filter(|(_, place)| place.is_some()).map(|(line, _)| *line));
-        let in_pin: HashSet<Line> = at_pin.iter().copied().collect();
-        let of_base: HashSet<Line> = at_base.iter().copied().collect();
-        let (base_kept, _) = self.matched(at_base, &ours_texts);
-        for (line, place) in at_base.iter().zip(&base_kept) {
-            if place.is_some_and(|place| !ours_explained[place]) {
-                kept.insert(*line);
-            }
-        }
-        let free: HashSet<Text> = ours_texts
-            .iter()
-            .zip(&ours_explained)
-            .filter(|(_, explained)| !**explained)
-            .filter_map(|(text, _)| *text)
-            .collect();
-        let is_free = |line: Line| free.contains(&self.text_of[line as usize]);
-
-        let mut lost_at: HashMap<Line, Vec<usize>> = HashMap::new();
-        for (index, step) in self.steps.iter().enumerate() {
-            for line in step.hunks.iter().flat_map(|hunk| &hunk.lost) {
-                lost_at.entry(*line).or_default().push(index);
-            }
-        }
-        let mut undone = vec![false; self.steps.len()];
-        for index in (0..self.steps.len()).rev() {
-            let step = &self.steps[index];
-            let is_missing = |line: &Line| {
-                if in_pin.contains(line) {
-                    return !kept.contains(line);
-                }
-                let later = lost_at.get(line).into_iter().flatten().filter(|later| **later > index);
-                !is_free(*line) && later.into_iter().any(|later| undone[*later])
-            };
-            let is_back = |line: &Line| {
-                !in_pin.contains(line)
-                    && if of_base.contains(line) { kept.contains(line) } else { is_free(*line) }
-            };
-            let mode_undone = step.mode.is_some_and(|mode| {
-                self.pin.is_some_and(|pin| pin.mode == mode) && ours.is_none_or(|ours| ours.mode != mode)
-            });
-            let by_lines = step.hunks.iter().any(|hunk| {
-                let (gained, lost) = (self.counted(hunk, &hunk.gained), self.counted(hunk, &hunk.lost));
-                gained.into_iter().any(|line| is_missing(&line))
-                    || lost.into_iter().any(|line| is_back(&line))
-            });
-            undone[index] = mode_undone || by_lines;
-        }
-        let judge = |(step, undone): (&Step, bool)| match undone {
-            true => Judgement::Undone,
-            false if step.hunks.is_empty() && step.mode.is_none() => Judgement::Nothing,
-            false => Judgement::Included,
-        };
-        self.steps.iter().zip(undone).map(judge).collect()
-    }
-
-    /// The lines that count: all with a letter or a digit, or all of a hunk that has no such line.
-    fn counted(&self, hunk: &Hunk, lines: &[Line]) -> Vec<Line> {
-        let says = |line: &&Line| self.bytes_of(**line).iter().any(u8::is_ascii_alphanumeric);
-        let says_something = hunk.gained.iter().chain(&hunk.lost).any(|line| says(&line));
-        lines.iter().filter(|line| !says_something || says(line)).copied().collect()
-    }
-
-    /// Where in a text each of these lines is, and which of the text's lines are one of them.
-    fn matched(&self, old: &[Line], new: &[Option<Text>]) -> (Vec<Option<usize>>, Vec<bool>) {
-        let (mut places, mut explained) = (vec![None; old.len()], vec![false; new.len()]);
-        let old: Vec<Text> = old.iter().map(|line| self.text_of[*line as usize]).collect();
-        // A text that upstream never had is equal to nothing.
-        let mut next = u32::try_from(self.texts.len()).unwrap_or(Text::MAX);
-        let mut number = |text: &Option<Text>| {
-            text.unwrap_or_else(|| {
-                next = next.saturating_add(1);
-                next
-            })
-        };
-        let new: Vec<Text> = new.iter().map(&mut number).collect();
-        for Run { old, new, len } in Aligner::default().align(&old, &new) {
-            for offset in 0..len {
-                places[old + offset] = Some(new + offset);
-                explained[new + offset] = true;
-            }
-        }
-        (places, explained)
     }
 
     /// The lines that upstream lost between base and pin and does not have at the pin, with the last step that
@@ -512,62 +433,8 @@ pub(super) fn entry_of(content: Option<&Content>) -> Option<Entry> {
     content.map(|content| Entry { mode: content.mode, id: BlobId::of(&content.bytes) })
 }
 
-fn split(content: &[u8], mode: Mode) -> Box<dyn Iterator<Item = &[u8]> + '_> {
-    if is_one_line(content, mode) { Box::new(std::iter::once(content)) } else { Box::new(lines(content)) }
-}
-
-fn is_one_line(content: &[u8], mode: Mode) -> bool {
-    matches!(mode, Mode::Symlink | Mode::Submodule) || is_binary(content)
-}
-
 fn is_text(a: Entry, b: Entry) -> bool {
     [a, b].iter().all(|entry| matches!(entry.mode, Mode::File | Mode::Executable))
-}
-
-/// How many lines two texts have in common at their start and, of the rest, at their end.
-fn equal_ends(old: &[u8], ends: &[usize], new: &[u8]) -> (usize, usize) {
-    let start = |line: usize| line.checked_sub(1).map_or(0, |before| ends[before]);
-    let head_bytes = equal_bytes(old, new);
-    let mut head = ends.partition_point(|end| *end <= head_bytes);
-    // The last line may lack its end; then it is only equal to one that lacks it, too.
-    if start(head) < new.len() && start(head) > 0 && old[start(head) - 1] != b'\n' {
-        head -= 1;
-    }
-    let (old_rest, new_rest) = (&old[start(head)..], &new[start(head)..]);
-    let tail_start = old.len() - equal_bytes_at_end(old_rest, new_rest);
-    let mut first = match tail_start {
-        0 => 0,
-        tail_start => (ends.partition_point(|end| *end < tail_start) + 1).max(head),
-    };
-    if first < ends.len() {
-        // The new text must have a line that starts there, too.
-        let at = new.len() - (old.len() - start(first));
-        first += usize::from(at > 0 && new[at - 1] != b'\n');
-    }
-    (head, ends.len().saturating_sub(first))
-}
-
-/// How many bytes two texts have in common at their start.
-fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
-    const STEP: usize = 64;
-    let most = a.len().min(b.len());
-    let mut head = 0;
-    while head + STEP <= most && a[head..head + STEP] == b[head..head + STEP] {
-        head += STEP;
-    }
-    head + a[head..].iter().zip(&b[head..]).take_while(|(a, b)| a == b).count()
-}
-
-/// How many bytes two texts have in common at their end.
-fn equal_bytes_at_end(a: &[u8], b: &[u8]) -> usize {
-    const STEP: usize = 64;
-    let (x, y) = (a.len(), b.len());
-    let mut tail = 0;
-    while tail + STEP <= x.min(y) && a[x - tail - STEP..x - tail] == b[y - tail - STEP..y - tail] {
-        tail += STEP;
-    }
-    let (a, b) = (a[..x - tail].iter().rev(), b[..y - tail].iter().rev());
-    tail + a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// What a step from one list of lines to another gains and loses, place by place.
@@ -584,6 +451,9 @@ fn hunks(aligner: &mut Aligner, old: &[Line], new: &[Line]) -> Vec<Hunk> {
     }
     hunks
 }
+
+mod judge;
+mod texts;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::id::UpstreamPath;
 use crate::manifest::{Check, Manifest, pattern};
-use crate::overlay::Loaded;
+use crate::overlay::{Loaded, beside};
 
 use super::Finding;
 
@@ -17,10 +17,15 @@ pub fn unnamed_files(manifest: &Manifest, files: &[PathBuf], overlays: &[Loaded]
         overlays.iter().flat_map(|loaded| &loaded.own).map(|own| own.file.as_path()).collect();
     files
         .iter()
-        .map(|file| folder.join(file))
-        .filter(|file| !named.contains(file.as_path()))
-        .map(|file| {
+        .map(|file| (folder.join(file), beside::is_no_source(file)))
+        .filter(|(file, _)| !named.contains(file.as_path()))
+        .map(|(file, is_no_source)| {
             let message = format!("no overlay of the manifest names `{}`", file.display());
+            if is_no_source {
+                return Finding::warning("unnamed-file", message)
+                    .note("by its name it is none, and it is built into nothing")
+                    .hint("move it out of the folder, or remove it");
+            }
             Finding::error("unnamed-file", message)
                 .note("the file looks like an overlay and is built into nothing")
                 .hint(format!("name it in an [[overlay]] of `{}`, or remove it", manifest.file.display()))

@@ -45,7 +45,7 @@ pub fn check(manifest: &Manifest, loaded: &Loaded, report: &OverlayReport) -> Ve
             Kind::Patch(file) if is_misfit(path) => place(&file.span, "this patch"),
             _ => place(&base.span, "the base"),
         };
-        if let Some(finding) = check_path(loaded, base.value, path) {
+        if let Some(finding) = check_path(loaded, base.value, manifest.upstream.pin.value, path) {
             findings.push(finding.of(name).on(&path.path).at(at));
         }
     }
@@ -103,7 +103,7 @@ fn check_misfit(loaded: &Loaded, base: CommitId, path: &PathReport) -> Finding {
     }
 }
 
-fn check_path(loaded: &Loaded, base: CommitId, path: &PathReport) -> Option<Finding> {
+fn check_path(loaded: &Loaded, base: CommitId, pin: CommitId, path: &PathReport) -> Option<Finding> {
     let name = loaded.name();
     let describe = |what: &str| format!("overlay `{name}` {what}: {}: {}", path.path, path.why);
     let finding = match path.state {
@@ -124,11 +124,10 @@ fn check_path(loaded: &Loaded, base: CommitId, path: &PathReport) -> Option<Find
         State::Rollback => Finding::error("rollback", describe("takes upstream back"))
             .hint("remove it, or derive it anew from the pin's content"),
         State::StaleConflict => check_misfit(loaded, base, path),
-        State::StaleClean if path.undoes.is_empty() => {
-            Finding::warning("stale", describe("is stale")).hint("merge it, then set its base to the pin")
-        }
+        State::StaleClean if path.undoes.is_empty() => Finding::warning("stale", describe("is stale"))
+            .hint(format!("merge it: overlaid bump --to {pin}")),
         State::StaleClean => Finding::error("stale", describe("is stale and undoes upstream work"))
-            .hint("merge it with the pin's content, then set its base to the pin"),
+            .hint(format!("merge it with the pin's content: overlaid bump --to {pin}")),
     };
     Some(path.undoes.iter().fold(finding, |finding, commit| {
         finding.note(format!("undoes {} {}", commit.id.short(), commit.subject))

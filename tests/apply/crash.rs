@@ -9,28 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::files;
+use crate::support::crash::{CALLS, can_trace, fast_folder, stride};
 use crate::support::{Upstream, command, git, manifest, write};
-
-/// All that changes files. Of `openat`, only calls that may create one.
-const CALLS: [&str; 17] = [
-    "openat",
-    "write",
-    "pwrite64",
-    "rename",
-    "renameat",
-    "renameat2",
-    "link",
-    "linkat",
-    "unlink",
-    "unlinkat",
-    "rmdir",
-    "mkdir",
-    "mkdirat",
-    "symlinkat",
-    "utimensat",
-    "fsync",
-    "fchmod",
-];
 
 const SCENARIOS: [&str; 9] =
     ["cold", "change", "removal", "pin", "force", "restore", "adopt", "adopted change", "adopted restore"];
@@ -43,11 +23,6 @@ struct Stage {
     tree: &'static str,
     /// Contents that people wrote; none may be lost.
     by_hand: BTreeSet<String>,
-}
-
-/// In memory where there is such a file system: flushing costs nothing there.
-fn fast_folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 const OVERLAYS: &str = "[[overlay]]\nname = \"fix\"\nfiles = [\"src/a.c\", \"new/n.c\", \"bin/run\"]\n\
@@ -234,30 +209,10 @@ impl Tally {
     }
 }
 
-fn can_trace() -> bool {
-    let traced = command("strace").args(["-f", "-qqq", "-o", "/dev/null", "true"]).status();
-    if traced.is_ok_and(|status| status.success()) {
-        return true;
-    }
-    let required = std::env::var("OVERLAID_TEST_ORACLES").is_ok_and(|value| value == "require");
-    assert!(!required, "strace is missing or may not trace, and OVERLAID_TEST_ORACLES=require");
-    eprintln!("skipped: strace is missing or may not trace, so no run is killed");
-    false
-}
-
-/// Every how many points one is tried.
-fn stride() -> usize {
-    match std::env::var("OVERLAID_TEST_CRASH") {
-        Ok(all) if all == "all" => 1,
-        Ok(number) => number.parse().unwrap(),
-        Err(_) => 12,
-    }
-}
-
 /// The points of a usual run: spread evenly, from a start that the scenario's name gives.
 fn sample(points: Vec<(&'static str, usize)>, name: &str, salt: usize) -> Vec<(&'static str, usize)> {
     let start = name.bytes().map(usize::from).sum::<usize>() + salt;
-    points.into_iter().skip(start % stride()).step_by(stride()).collect()
+    points.into_iter().skip(start % stride(12)).step_by(stride(12)).collect()
 }
 
 /// That the next run reaches the same tree as one that was left alone, says so, and that nothing is lost.

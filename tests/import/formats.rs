@@ -142,7 +142,7 @@ fn an_encoded_mail_is_refused() {
 #[test]
 fn a_place_that_could_be_two_things_has_to_be_named() {
     let (_upstream, project, _clone, _) = prepared("mails");
-    project.write("mails/README", "what they are\n");
+    project.write("mails/other.c", "what is this\n");
     let run = project.run(&["import", "mails"]).expect(2);
     assert!(run.stderr.contains("import mail"), "{}", run.stderr);
     project.run(&["import", "mail", "mails"]).expect(0);

@@ -332,3 +332,82 @@ fn a_long_history_is_what_git_log_says() {
         assert_eq!(theirs.get(&(touch.commit, touch.path)), Some(&(before, touch.after)));
     }
 }
+
+/// Folders of many names, which packs have as deltas: as fast-import packs them, packed anew in long chains by offset
+/// and by name, in several packs, and partly in none.
+#[test]
+fn wide_folders_are_read_from_their_deltas_as_git_reads_them() {
+    let scratch = Scratch::new();
+    let mut dice = Dice::new(4242);
+    let names: Vec<String> =
+        (0..300).map(|number| format!("{}n{number:03}", ["", "d/", "d/e/"][number % 3])).collect();
+    let mut stream = String::new();
+    for number in 0..700 {
+        stream += &format!("commit refs/heads/main\ncommitter C <c@example.com> {number} +0000\ndata 1\nx\n");
+        for _ in 0..=dice.roll(3) {
+            let name = dice.pick(&names);
+            if dice.one_in(5) {
+                stream += &format!("D {name}\n");
+            } else {
+                let mode = *dice.pick(&["100644", "100644", "100755", "120000"]);
+                stream += &format!("M {mode} inline {name}\ndata 4\n{:04}\n", dice.roll(3000));
+            }
+        }
+        stream += "\n";
+    }
+    let paths: Vec<_> = names.iter().filter(|_| dice.one_in(6)).map(|name| path(name)).collect();
+    let chains = ["repack", "-q", "-a", "-d", "-f", "--window=20", "--depth=200"];
+    let by_name =
+        ["-c", "repack.useDeltaBaseOffset=false"].iter().chain(&chains).copied().collect::<Vec<_>>();
+    let packings: [&[&[&str]]; 4] = [
+        &[],
+        &[&chains],
+        &[&by_name],
+        // Half in one pack, a quarter in another, the rest in no pack at all.
+        &[&["tag", "half", "main~350"], &["tag", "more", "main~170"], &["branch", "-m", "main", "held"]],
+    ];
+    for (index, packing) in packings.into_iter().enumerate() {
+        let dir = scratch.join(&index.to_string());
+        std::fs::create_dir_all(&dir).unwrap();
+        git(&dir, &["init", "--quiet", "--bare"]);
+        git_input(&dir, &["-c", "fastimport.unpackLimit=1", "fast-import", "--quiet"], stream.as_bytes());
+        for step in packing {
+            git(&dir, step);
+        }
+        let tip = commit(&git(&dir, &["rev-parse", if index == 3 { "held" } else { "main" }]));
+        if index == 3 {
+            spread(&dir);
+        }
+        let ours = Store::at(&dir).unwrap().history(tip, None, &paths).unwrap();
+        let theirs = by_git(&dir, &[tip.to_string()], &paths);
+        assert!(ours.len() > 150, "the generator makes too little: {}", ours.len());
+        assert_eq!(ours.len(), theirs.len());
+        for touch in ours {
+            let before = if touch.before.is_empty() { vec![None] } else { touch.before };
+            assert_eq!(
+                theirs.get(&(touch.commit, touch.path)),
+                Some(&(before, touch.after)),
+                "packing {index}"
+            );
+        }
+    }
+}
+
+/// Puts what `half` reaches into a pack, what `more` reaches beyond it into another, and the rest into no pack.
+fn spread(dir: &Path) {
+    let packs = |dir: &Path| {
+        let files = std::fs::read_dir(dir.join("objects/pack")).unwrap();
+        files.map(|file| file.unwrap().path()).collect::<Vec<_>>()
+    };
+    let old = packs(dir);
+    for revs in ["half\n", "more\n^half\n"] {
+        git_input(dir, &["pack-objects", "--quiet", "--revs", "objects/pack/pack"], revs.as_bytes());
+    }
+    let rest = git_input(dir, &["pack-objects", "--quiet", "--revs", "aside"], b"held\n^more\n");
+    let rest = std::fs::read(dir.join(format!("aside-{}.pack", rest.trim()))).unwrap();
+    for file in old {
+        std::fs::remove_file(file).unwrap();
+    }
+    let _ = std::fs::remove_file(dir.join("objects/info/commit-graph"));
+    git_input(dir, &["unpack-objects", "-q"], &rest);
+}

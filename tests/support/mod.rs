@@ -2,6 +2,7 @@
 //!
 //! Real git in temporary directories, with fixed names and dates and nothing of the user's settings.
 
+pub mod crash;
 pub mod random;
 
 use std::collections::BTreeMap;

@@ -3,21 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::id::{CommitId, Name, UpstreamPath};
+use globset::{GlobSet, GlobSetBuilder};
+
+use crate::id::{BlobId, CommitId, Name, UpstreamPath};
 use crate::import::name;
-use crate::io::staged_files::Staged;
+use crate::io::store::Store;
 use crate::manifest::edit::{Value, add_overlay, set_key};
 use crate::manifest::pattern;
-use crate::overlay::Loaded;
+use crate::overlay::{Loaded, beside};
 use crate::provenance::base::infer;
 use crate::tree::{Content, Listing};
 use crate::upstream::Upstream;
 
 use super::super::base::{Judgement, heads, judge};
 use super::super::{Failure, Ui};
-use super::patches::place;
+use super::write::Edits;
 use super::{Row, Target, write};
 
 /// A file and the path of the upstream that it is for.
@@ -33,16 +34,38 @@ struct Mapped {
 pub(super) fn plan(
     target: &Target<'_>,
     found: Vec<(PathBuf, Content)>,
+    left_out: &mut Vec<(PathBuf, String)>,
     ui: &mut Ui,
-) -> Result<(Staged, Vec<Row>), Failure> {
+) -> Result<(Edits, Vec<Row>), Failure> {
     let manifest = &target.workspace.manifest;
     let listing = target.store.listing(manifest.upstream.pin.value)?;
+    let excluded = globs("--exclude", &target.args.exclude)?;
+    let included = globs("--include", &target.args.include)?;
     let mut mapped = Vec::new();
-    for (file, content) in without(found, &target.args.exclude)? {
-        mapped.push(map(file, content, &listing)?);
+    for (file, content) in found {
+        if excluded.is_match(&file) {
+            continue;
+        }
+        let is_wanted = included.is_match(&file);
+        if let Some(why) = beside::by_name(&file).filter(|_| !is_wanted) {
+            left_out.push((file, why.to_owned()));
+            continue;
+        }
+        let one = map(file, content, &listing)?;
+        match needless(&one, &listing, target.store)? {
+            Some(why) if !is_wanted => left_out.push((one.file, why)),
+            _ => mapped.push(one),
+        }
     }
     if mapped.is_empty() {
-        return Err(Failure::input("there is no file to import"));
+        let failure = Failure::input("there is no file to import");
+        return Err(match left_out.first() {
+            Some((file, why)) => failure.with_hint(format!(
+                "{} was left out: {why}; to have it all the same: --include GLOB",
+                file.display()
+            )),
+            None => failure,
+        });
     }
     let mut taken = target.taken();
     let groups: Vec<(Name, Vec<&Mapped>)> = match &target.args.group {
@@ -57,7 +80,7 @@ pub(super) fn plan(
             .collect::<Result<_, Failure>>()?,
     };
     let folder = manifest.overlay_folder();
-    let mut staged = Staged::new(&target.context.root, BTreeMap::new());
+    let mut edits = Edits::new(target);
     let mut text = manifest.text.to_string();
     for (name, members) in &groups {
         let paths: Vec<String> = members.iter().map(|one| pattern_of(&one.path)).collect();
@@ -67,14 +90,11 @@ pub(super) fn plan(
         }
         text = add_overlay(&text, name, &keys).map_err(|error| Failure::input(error.to_string()))?;
         for one in members {
-            place(&mut staged, &folder.join(one.path.to_os_path()), one.content.clone())?;
+            edits.place(folder.join(one.path.to_os_path()), one.content.clone())?;
         }
     }
-    let stage = |staged: &mut Staged, text: &str| {
-        staged.put(manifest.file.clone(), Content::file(Arc::<[u8]>::from(text.as_bytes())));
-    };
-    stage(&mut staged, &text);
-    let bases = bases(target, &staged, &groups, ui)?;
+    edits.manifest(manifest, &text);
+    let bases = bases(target, &edits, &groups, ui)?;
     let mut rows = Vec::new();
     for (name, members) in groups {
         let base = bases.get(&name);
@@ -84,8 +104,8 @@ pub(super) fn plan(
         }
         rows.push(row(name, &members, base, manifest.upstream.pin.value));
     }
-    stage(&mut staged, &text);
-    Ok((staged, rows))
+    edits.manifest(manifest, &text);
+    Ok((edits, rows))
 }
 
 fn row(name: Name, members: &[&Mapped], base: Option<&Base>, pin: CommitId) -> Row {
@@ -112,13 +132,28 @@ fn row(name: Name, members: &[&Mapped], base: Option<&Base>, pin: CommitId) -> R
     Row { from, overlay: name, content, needs: Vec::new(), base: shown, is_doubtful, notes }
 }
 
-fn without(found: Vec<(PathBuf, Content)>, globs: &[String]) -> Result<Vec<(PathBuf, Content)>, Failure> {
-    let wrong = |error: globset::Error| Failure::input(format!("--exclude: {error}"));
-    let matchers: Vec<globset::GlobMatcher> = globs
-        .iter()
-        .map(|glob| Ok(pattern::glob(glob).map_err(wrong)?.compile_matcher()))
-        .collect::<Result<_, Failure>>()?;
-    Ok(found.into_iter().filter(|(file, _)| !matchers.iter().any(|matcher| matcher.is_match(file))).collect())
+fn globs(option: &str, globs: &[String]) -> Result<GlobSet, Failure> {
+    let wrong = |error: globset::Error| Failure::input(format!("{option}: {error}"));
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(pattern::glob(glob).map_err(wrong)?);
+    }
+    set.build().map_err(wrong)
+}
+
+/// Why nobody misses a file: the pin has the same, or it is about the folder and not from the upstream's.
+fn needless(one: &Mapped, listing: &Listing, store: &Store) -> Result<Option<String>, Failure> {
+    let about = beside::about_the_folder(&one.file);
+    let Some(entry) = listing.get(&one.path) else {
+        return Ok(about.map(|why| format!("{why}, and the upstream has none")));
+    };
+    if entry.mode == one.content.mode && entry.id == BlobId::of(&one.content.bytes) {
+        return Ok(Some("the pin has the same".to_owned()));
+    }
+    let Some(why) = about else { return Ok(None) };
+    let upstream = store.blob(entry.id)?;
+    let is_from = beside::is_from(&one.content.bytes, &upstream);
+    Ok((!is_from).then(|| format!("{why}, and is not made from the upstream's")))
 }
 
 /// The upstream path of a file: its own, if the upstream has it; else the only one that ends like it; else its own, as a new file.
@@ -190,11 +225,11 @@ struct Base {
 
 fn bases(
     target: &Target<'_>,
-    staged: &Staged,
+    edits: &Edits,
     groups: &[(Name, Vec<&Mapped>)],
     ui: &mut Ui,
 ) -> Result<BTreeMap<Name, Base>, Failure> {
-    let workspace = write::load(target, staged)?;
+    let workspace = write::load(target, edits)?;
     let new: BTreeSet<&Name> = groups.iter().map(|(name, _)| name).collect();
     let loaded: Vec<&Loaded> =
         workspace.overlays.iter().filter(|loaded| new.contains(loaded.name())).collect();

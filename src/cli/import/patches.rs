@@ -1,17 +1,14 @@
 //! Patches become overlays, in their order.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::escape::for_terminal;
 use crate::id::{Name, UpstreamPath};
 use crate::import::Format;
-use crate::import::needs::{self, Found};
-use crate::import::plan::{Draft, draft, keys_of_patch};
-use crate::io::import_source::Raw;
-use crate::io::staged_files::Staged;
+use crate::import::line_ends;
+use crate::import::needs::{self, Found, Refused};
+use crate::import::plan::{Draft, Raw, draft, keys_of_patch};
 use crate::manifest::UpstreamStatus;
 use crate::manifest::edit::add_overlay;
 use crate::overlay::diff::{Applied, Patch, apply};
@@ -20,6 +17,7 @@ use crate::tree::Content;
 use crate::upstream::UpstreamError;
 
 use super::super::{Failure, Ui};
+use super::write::Edits;
 use super::{Row, Target};
 
 /// What the manifest will say, and the rows of the table.
@@ -28,14 +26,16 @@ pub(super) fn plan(
     format: Format,
     raw: Vec<Raw>,
     ui: &mut Ui,
-) -> Result<(Staged, Vec<Row>), Failure> {
+) -> Result<(Edits, Vec<Row>), Failure> {
     let manifest = &target.workspace.manifest;
     let mut taken = target.taken();
     let (mut drafts, mut problems) = (Vec::new(), Vec::new());
-    for Raw { from, file, bytes, strip, meta } in raw {
-        match draft(format, &from, file, &bytes, strip, meta, &mut taken) {
+    let ground = Ground::of(target)?;
+    for raw in raw {
+        let described = raw.described();
+        match draft(format, raw, &|path| ground.has_crlf(path), &mut taken) {
             Ok(draft) => drafts.push(draft),
-            Err(why) => problems.push(problem(&from, &why)),
+            Err(why) => problems.push(problem(&described, &why)),
         }
     }
     if problems.is_empty() && drafts.is_empty() {
@@ -45,7 +45,6 @@ pub(super) fn plan(
         return Err(Failure::diagnostics(problems));
     }
     ui.progress("trying which patch builds on which");
-    let ground = Ground::of(target)?;
     let patches: Vec<&Patch> = drafts.iter().map(|draft| &draft.patch).collect();
     let found = needs::find(&patches, &|path| ground.content(path))?;
     ui.end_progress();
@@ -53,7 +52,7 @@ pub(super) fn plan(
         return Err(refused(&drafts, &found, target));
     }
     let folder = manifest.overlay_folder();
-    let mut staged = Staged::new(&target.context.root, std::collections::BTreeMap::new());
+    let mut edits = Edits::new(target);
     let mut text = manifest.text.to_string();
     let mut rows = Vec::new();
     for (number, draft) in drafts.iter().enumerate() {
@@ -68,7 +67,7 @@ pub(super) fn plan(
         };
         let keys = keys_of_patch(draft, manifest.upstream.pin.value, &target.args.when, &needs);
         text = add_overlay(&text, &draft.name, &keys).map_err(|error| Failure::input(error.to_string()))?;
-        place(&mut staged, &folder.join(&draft.file), Content::file(draft.bytes.clone()))?;
+        edits.place(folder.join(&draft.file), Content::file(draft.bytes.clone()))?;
         rows.push(Row {
             from: draft.from.clone(),
             overlay: draft.name.clone(),
@@ -79,25 +78,8 @@ pub(super) fn plan(
             notes: notes(draft, found.offsets[number]),
         });
     }
-    staged.put(manifest.file.clone(), Content::file(Arc::<[u8]>::from(text.into_bytes())));
-    Ok((staged, rows))
-}
-
-/// Stages a file, if no other is at its place.
-pub(super) fn place(staged: &mut Staged, file: &Path, content: Content) -> Result<(), Failure> {
-    let is_staged = staged.files().any(|(known, other)| known == file && other.bytes != content.bytes);
-    match staged.on_disk(file)? {
-        Some(there) if there.bytes != content.bytes => {
-            Err(Failure::input(format!("`{}` is there already, with other content", file.display()))
-                .with_hint("move it away, or rename the file that is imported"))
-        }
-        _ if is_staged => Err(Failure::input(format!("two patches would become `{}`", file.display()))
-            .with_hint("rename one of them")),
-        _ => {
-            staged.put(file.to_owned(), content);
-            Ok(())
-        }
-    }
+    edits.manifest(manifest, &text);
+    Ok((edits, rows))
 }
 
 fn content(patch: &Patch) -> String {
@@ -115,6 +97,9 @@ fn notes(draft: &Draft, offsets: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if draft.is_releveled {
         notes.push("the names in it were written anew, as git writes them".to_owned());
+    }
+    if draft.had_cr {
+        notes.push("all its lines ended with CR LF; now those do that the upstream has so".to_owned());
     }
     if offsets > 0 {
         notes.push(format!("{offsets} of its hunks lie at other lines than they say"));
@@ -134,21 +119,46 @@ fn problem(from: &str, why: &str) -> Diagnostic {
 }
 
 fn refused(drafts: &[Draft], found: &Found, target: &Target<'_>) -> Failure {
-    let pin = target.workspace.manifest.upstream.pin.value;
-    let diagnostics = found.refused.iter().flat_map(|(number, rejections)| {
-        let draft = &drafts[*number];
-        let before = match number {
+    let pin = target.workspace.manifest.upstream.pin.value.short();
+    let mut diagnostics = Vec::new();
+    for refused in &found.refused {
+        let draft = &drafts[refused.number];
+        let before = match refused.number {
             0 => String::new(),
             number => format!(", behind the {number} before it"),
         };
-        rejections.iter().map(move |rejection| {
+        let hint = hint(draft, refused, target);
+        for rejection in &refused.rejections {
             let message =
-                format!("{} does not apply to the pin {}{before}: {rejection}", draft.from, pin.short());
-            Diagnostic::error("import", for_terminal(message))
-                .hint("is the pin the commit that the patches were made for? see: overlaid status")
-        })
-    });
-    Failure::diagnostics(diagnostics.collect())
+                format!("{} does not apply to the pin {pin}{before}: {rejection}", draft.described());
+            diagnostics.push(Diagnostic::error("import", for_terminal(message)).hint(for_terminal(&hint)));
+        }
+    }
+    if found.untried > 0
+        && let Some(last) = diagnostics.pop()
+    {
+        let note = format!("{} after it on the same files were not tried", found.untried);
+        diagnostics.push(last.note(note));
+    }
+    Failure::diagnostics(diagnostics)
+}
+
+/// What to do about a patch that does not apply.
+fn hint(draft: &Draft, refused: &Refused, target: &Target<'_>) -> String {
+    let has_its_text =
+        |loaded: &&Loaded| loaded.patch.as_ref().is_some_and(|patch| patch.files == draft.patch.files);
+    if let Some(known) = target.workspace.overlays.iter().find(has_its_text) {
+        return format!("overlay `{}` is this patch: it was imported before", known.name());
+    }
+    match refused.fuzz {
+        Some(fuzz) => format!(
+            "GNU patch would apply it with fuzz {fuzz}, which can be the wrong place: look at it there, and make the \
+             patch anew (quilt push, quilt refresh)"
+        ),
+        None => "is the pin the commit that the patches were made for? If not: overlaid init with --pin COMMIT, in a \
+                 folder without the manifest; then overlaid bump"
+            .to_owned(),
+    }
 }
 
 /// The pin with the overlays that the manifest has.
@@ -169,6 +179,11 @@ impl<'a> Ground<'a> {
 
     fn at_pin(&self, path: &UpstreamPath) -> Result<Option<Content>, UpstreamError> {
         content_at(self.target.store, self.target.workspace.manifest.upstream.pin.value, path)
+    }
+
+    /// Whether the lines of a path end with CR LF; what cannot be read is told when the patch is tried.
+    fn has_crlf(&self, path: &UpstreamPath) -> bool {
+        matches!(self.content(path), Ok(Some(content)) if line_ends::has_crlf(&content.bytes))
     }
 
     fn content(&self, path: &UpstreamPath) -> Result<Option<Content>, UpstreamError> {

@@ -109,6 +109,8 @@ pub struct Workshop<'a> {
     places: Option<Option<Places>>,
     /// Tools and options of any build, once they were looked at: a process goes by one set of them.
     pub(super) of_build: Option<Steering>,
+    /// The globs of tests' sources, once they were compiled; `None`: no glob.
+    pub(super) matchers: BTreeMap<String, Option<globset::GlobMatcher>>,
     /// A hash over all variables, and what `PATH` finds.
     variables_hash: std::cell::OnceCell<String>,
 }
@@ -142,7 +144,18 @@ impl<'a> Workshop<'a> {
         let requirement = Requirement::Nothing;
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
         let variables_hash = std::cell::OnceCell::new();
-        Self { root, profile, env, tools, requirement, hashes, places: None, of_build: None, variables_hash }
+        Self {
+            root,
+            profile,
+            env,
+            tools,
+            requirement,
+            hashes,
+            places: None,
+            of_build: None,
+            matchers: BTreeMap::new(),
+            variables_hash,
+        }
     }
 
     /// A hash over all variables that programs are given, and what `PATH` finds: [`toolchain::all_variables`].

@@ -146,27 +146,36 @@ impl Workshop<'_> {
             found.insert(file.to_owned(), hash);
         }
         for glob in &test.sources {
-            let Some(matcher) = globset::GlobBuilder::new(glob).literal_separator(true).build().ok() else {
-                continue;
-            };
-            let matcher = matcher.compile_matcher();
-            // The part before the first wildcard names the folder to look in.
-            let fixed: PathBuf = Path::new(glob.as_str())
-                .components()
-                .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
-                .collect();
-            let root = self.root.clone();
-            for entry in
-                walkdir::WalkDir::new(root.join(fixed)).follow_links(true).into_iter().filter_map(Result::ok)
-            {
-                let Ok(file) = entry.path().strip_prefix(&root) else { continue };
-                if entry.file_type().is_file() && matcher.is_match(file) {
-                    let hash = self.hashes.identity(entry.path()).unwrap_or_else(|error| error.to_string());
-                    found.insert(file.display().to_string(), hash);
-                }
+            for file in self.sources_of(glob) {
+                let hash =
+                    self.hashes.identity(&self.root.join(&file)).unwrap_or_else(|error| error.to_string());
+                found.insert(file.display().to_string(), hash);
             }
         }
         found
+    }
+
+    /// The files of ours that a glob names, below the root.
+    fn sources_of(&mut self, glob: &str) -> Vec<PathBuf> {
+        let is_literal = |part: &str| !part.contains(['*', '?', '[', '{', '\\']);
+        if is_literal(glob) {
+            let file: PathBuf = Path::new(glob).components().collect();
+            return if self.root.join(&file).is_file() { vec![file] } else { Vec::new() };
+        }
+        if !self.matchers.contains_key(glob) {
+            let built = globset::GlobBuilder::new(glob).literal_separator(true).build();
+            self.matchers.insert(glob.to_owned(), built.ok().map(|glob| glob.compile_matcher()));
+        }
+        let Some(Some(matcher)) = self.matchers.get(glob) else { return Vec::new() };
+        // The part before the first wildcard names the folder to look in.
+        let fixed: PathBuf = Path::new(glob)
+            .components()
+            .take_while(|part| is_literal(&part.as_os_str().to_string_lossy()))
+            .collect();
+        let files = walkdir::WalkDir::new(self.root.join(fixed)).follow_links(true);
+        let files = files.into_iter().filter_map(Result::ok).filter(|entry| entry.file_type().is_file());
+        let files = files.filter_map(|entry| Some(entry.path().strip_prefix(&self.root).ok()?.to_owned()));
+        files.filter(|file| matcher.is_match(file)).collect()
     }
 
     pub(super) fn configured_for(

@@ -21,6 +21,7 @@ use crate::bump::FileEdit;
 use crate::id::BlobId;
 use crate::tree::Mode;
 
+use super::own_files::hide_from_git;
 use journal::{Journal, Step};
 
 const HOME: &str = ".overlaid/edits";
@@ -62,7 +63,10 @@ impl std::fmt::Display for OwnEditError {
             OwnEditError::LeadsOut(path) => {
                 write!(f, "a link leads from `{}` out of the repository", path.display())
             }
-            OwnEditError::Pending => f.write_str("an earlier change of these files was interrupted"),
+            OwnEditError::Pending => f.write_str(
+                "a command that writes your files (bump, import, refresh, drop or another) was interrupted: some \
+                 files are new and some old",
+            ),
             OwnEditError::Damaged(path) => write!(f, "`{}` is damaged", path.display()),
             OwnEditError::Backward => {
                 f.write_str("taking the change back was interrupted; it can only be taken back")
@@ -201,6 +205,7 @@ impl Place {
     fn open(root: &Path) -> Result<Self, OwnEditError> {
         let home = root.join(HOME);
         fs::create_dir_all(&home).map_err(failed("make the folder", &home))?;
+        hide_from_git(root).map_err(failed("write", &root.join(".overlaid/.gitignore")))?;
         let real_root = root.canonicalize().map_err(failed("open", root))?;
         let place = Self { root: root.to_owned(), real_root, home };
         place.check_inside(&Path::new(HOME).join("x"))?;

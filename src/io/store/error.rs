@@ -240,7 +240,12 @@ impl fmt::Display for StoreError {
                     FetchFailure::Other => "git failed",
                 };
                 write!(f, "cannot fetch from {from}: {why}")?;
-                if said.is_empty() { Ok(()) } else { write!(f, " ({said})") }
+                let mut lines = said.lines();
+                let fatal = lines.clone().find(|line| line.starts_with("fatal: "));
+                match fatal.or_else(|| lines.next()) {
+                    Some(line) => write!(f, " ({line})"),
+                    None => Ok(()),
+                }
             }
             StoreError::NoCacheFolder => f.write_str("there is no folder for the cache of upstreams"),
             StoreError::Io { what, path: at, source } => write!(f, "cannot {what} `{}`: {source}", path(at)),

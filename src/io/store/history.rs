@@ -5,14 +5,16 @@
 //! differs from every parent; nothing below it is read. Each folder that differs is read once, in the order in
 //! which the objects lie in their packs, by a few threads.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
 use super::ancestry::{self, Member};
-use super::last_tree::{LastTree, Names};
 use super::objects::{ById, Found, IdState, Objects, Oid, Reader};
+use super::packed_trees::PackedTrees;
+use super::places::Places;
+use super::taken_apart::Names;
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::Entry;
 use crate::upstream::{Touch, UpstreamError};
@@ -127,6 +129,11 @@ impl Marks {
 }
 
 impl Folder {
+    /// How many names are wanted.
+    pub(super) fn names(&self) -> usize {
+        self.names.len()
+    }
+
     /// The place of a wanted name.
     pub(super) fn find(&self, name: &BStr) -> Option<usize> {
         let found = || self.names.binary_search_by(|(known, ..)| known.as_bstr().cmp(name)).ok();
@@ -266,13 +273,13 @@ fn read_folders(
     let places = objects.places();
     wanted.sort_by_cached_key(|(folder, tree)| (places.of_object(tree), *folder, *tree));
     if threads == 1 {
-        return objects.read(|reader| read_share(reader, folders, &wanted));
+        return objects.read(|reader| read_share(reader, folders, places, &wanted));
     }
     let share = wanted.len().div_ceil(threads);
     std::thread::scope(|scope| {
         let threads: Vec<_> = wanted
             .chunks(share)
-            .map(|share| scope.spawn(|| objects.read(|reader| read_share(reader, folders, share))))
+            .map(|share| scope.spawn(|| objects.read(|reader| read_share(reader, folders, places, share))))
             .collect();
         let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
         for thread in threads {
@@ -289,14 +296,14 @@ fn read_folders(
 fn read_share(
     reader: &mut Reader<'_>,
     folders: &[Folder],
+    places: &Places,
     wanted: &[(usize, Oid)],
 ) -> Result<Contents, UpstreamError> {
     let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
-    let mut last: HashMap<usize, LastTree> = HashMap::new();
+    let mut trees = PackedTrees::new(folders, places);
     for &(folder, tree) in wanted {
-        let last = last.entry(folder).or_insert_with(|| LastTree::new(folders[folder].names.len()));
-        last.read(&folders[folder], &tree, reader.tree(&tree)?)?;
-        contents.insert((folder, tree), Arc::clone(&last.names));
+        let read = trees.read(reader, folder, &tree)?;
+        contents.insert((folder, tree), Arc::clone(&read.names));
     }
     Ok(contents)
 }

@@ -13,14 +13,15 @@ mod error;
 mod first_parents;
 mod git;
 mod history;
-mod last_tree;
 mod location;
 mod names;
 mod objects;
 mod open;
+mod packed_trees;
 mod places;
 mod remote_refs;
 mod submodules;
+mod taken_apart;
 mod walk;
 
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@
 //! A binary part is one or two blocks, forward and reverse. A block is `literal N` or `delta N`, lines of a length
 //! letter and base-85 text, and an empty line. The text is a zlib stream that inflates to N bytes.
 
+use super::delta::apply_delta;
 use super::error::{ParseError, ParseErrorWhy};
 use super::parse::Cursor;
 
@@ -150,66 +151,6 @@ pub(super) fn render_literal(bytes: &[u8], patch: &mut Vec<u8>) {
     patch.push(b'\n');
 }
 
-/// Applies a delta of git's pack format: both sizes, then copies and insertions.
-fn apply_delta(before: &[u8], delta: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = delta;
-    if read_size(&mut rest)? != before.len() {
-        return None;
-    }
-    let size = read_size(&mut rest)?;
-    let mut after = Vec::new();
-    while let Some((&command, tail)) = rest.split_first() {
-        rest = tail;
-        if command & 0x80 != 0 {
-            let offset = read_parts(&mut rest, command & 0x0f)?;
-            let length = match read_parts(&mut rest, (command >> 4) & 0x07)? {
-                0 => 0x10000,
-                length => length,
-            };
-            after.extend(before.get(offset..offset.checked_add(length)?)?);
-        } else {
-            let inserted;
-            (inserted, rest) = rest.split_at_checked(usize::from(command)).filter(|_| command != 0)?;
-            after.extend(inserted);
-        }
-        // A delta of a few bytes can copy without end.
-        if after.len() > size {
-            return None;
-        }
-    }
-    (after.len() == size).then_some(after)
-}
-
-/// Seven bits a byte, lowest first; the top bit says that more follow.
-fn read_size(rest: &mut &[u8]) -> Option<usize> {
-    let (mut size, mut shift) = (0_usize, 0);
-    loop {
-        let (&byte, tail) = rest.split_first()?;
-        *rest = tail;
-        if shift > 56 {
-            return None;
-        }
-        size |= usize::from(byte & 0x7f) << shift;
-        shift += 7;
-        if byte & 0x80 == 0 {
-            return Some(size);
-        }
-    }
-}
-
-/// The bytes of a number that are not zero, lowest first; `present` has a bit for each.
-fn read_parts(rest: &mut &[u8], present: u8) -> Option<usize> {
-    let mut number = 0;
-    for part in 0..4 {
-        if present & (1 << part) != 0 {
-            let (&byte, tail) = rest.split_first()?;
-            *rest = tail;
-            number |= usize::from(byte) << (8 * part);
-        }
-    }
-    Some(number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,17 +168,5 @@ mod tests {
     #[test]
     fn a_size_that_cannot_be_true_is_not_allocated() {
         assert_eq!(inflate(&[0; 8], usize::MAX), None);
-    }
-
-    #[test]
-    fn a_delta_fits_one_content_only() {
-        // Copies bytes 1..3 of four, then inserts "xy".
-        let delta = [4, 4, 0x80 | 0x01 | 0x10, 1, 2, 2, b'x', b'y'];
-        assert_eq!(apply_delta(b"abcd", &delta).as_deref(), Some(&b"bcxy"[..]));
-        assert_eq!(apply_delta(b"abc", &delta), None);
-        assert_eq!(apply_delta(b"abcd", &delta[..7]), None);
-        assert_eq!(apply_delta(b"abcd", &[4, 4, 0]), None);
-        let beyond = [4, 4, 0x80 | 0x01 | 0x10, 3, 4];
-        assert_eq!(apply_delta(b"abcd", &beyond), None);
     }
 }

@@ -101,6 +101,22 @@ impl Hunk {
         self.text[self.body.clone()].iter().filter(|byte| **byte == b'\n').count()
     }
 
+    /// The hunk without its outermost lines of context, as GNU patch leaves them out for a fuzz of that many. What it fits
+    /// may be the wrong place: good for a hint, never for applying.
+    #[must_use]
+    pub fn loosened(&self, fuzz: usize) -> Self {
+        let context = self.leading.max(self.trailing);
+        let cut = |side: usize| (fuzz + side).saturating_sub(context).min(side);
+        let (front, back) = (cut(self.leading), cut(self.trailing));
+        let lines: Vec<&[u8]> = self.text[self.body.clone()].split_inclusive(|byte| *byte == b'\n').collect();
+        let length = |lines: &[&[u8]]| lines.iter().map(|line| line.len()).sum::<usize>();
+        let marks = usize::from(back > 0 && lines.last().is_some_and(|line| is_end_marker(line)));
+        let body = self.body.start + length(&lines[..front])
+            ..self.body.end - length(&lines[lines.len() - back - marks..]);
+        let shorter = |side: Span| Span { start: side.start + front, lines: side.lines - front - back };
+        Self { old: shorter(self.old), new: shorter(self.new), body, ..self.clone() }
+    }
+
     /// Whether the hunk adds lines.
     #[must_use]
     pub fn adds(&self) -> bool {

@@ -31,6 +31,7 @@
 mod apply;
 mod binary;
 mod content;
+pub(crate) mod delta;
 mod error;
 mod header;
 mod hunk;

@@ -165,7 +165,11 @@ fn infer_files(
         let versions = versions.get(path).map_or(&[][..], Vec::as_slice);
         let mut measure = Measure::new(path, content);
         let nearest = measure.nearest(versions, SHOWN, upstream)?;
-        let confidence = confidence(&nearest, measure.tokens());
+        // Between contents that are no text there is no near and far, but of one only there is no choice.
+        let confidence = match versions {
+            [_] if !is_text(content) => Confidence::High,
+            _ => confidence(&nearest, measure.tokens()),
+        };
         let mut named = Vec::new();
         for mention in mentions(path, &content.bytes) {
             let Some(commit) = resolve(&mention.digits) else { continue };
@@ -205,6 +209,10 @@ pub fn entry_at<'p>(
         }
     }
     Ok(None)
+}
+
+fn is_text(content: &Content) -> bool {
+    content.mode != Mode::Symlink && !content.bytes.contains(&0)
 }
 
 fn confidence(nearest: &[Nearest], tokens: usize) -> Confidence {

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::texts::{ends_of, equal_ends};
 use super::*;
 use crate::id::{CommitId, UpstreamPath};
 use crate::tree::Listing;
@@ -175,12 +176,7 @@ fn equal_ends_are_whole_lines() {
         ("a\n", "", (0, 0)),
         ("a\nb\n", "a\nb\n", (2, 0)),
     ] {
-        let ends: Vec<usize> = lines(old.as_bytes())
-            .scan(0, |end, line| {
-                *end += line.len();
-                Some(*end)
-            })
-            .collect();
+        let ends: Vec<u32> = ends_of(lines(old.as_bytes()), 0).collect();
         assert_eq!(equal_ends(old.as_bytes(), &ends, new.as_bytes()), expected, "{old:?} {new:?}");
     }
 }
