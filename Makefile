@@ -1,6 +1,6 @@
 # `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: integrations reports sarif help demo demo-tiles test test-cuda test-gpu check bench bench-history cases corpus tools fmt clippy doc
+.PHONY: integrations reports sarif help demo demo-tiles test test-cuda test-gpu verdicts check bench bench-history cases corpus tools fmt clippy doc
 
 # Tools that `make tools` put into a local folder come after the machine's own.
 export PATH := $(PATH):$(CURDIR)/target/tools/bin
@@ -23,6 +23,9 @@ test-cuda: tools ## compile and link all variants of the samples with nvcc; need
 
 test-gpu: ## on a machine with a GPU: prove the samples, the whole RMS sweep, sanitizers; needs no Rust
 	@scripts/gpu
+
+verdicts: tools ## [SEED=N] [COUNT=N]: plant faults, prove overlays on them, print what was said against what was planted
+	@scripts/verdicts $(or $(SEED),1) $(or $(COUNT),200)
 
 check: fmt clippy doc ## what CI runs: format, lints, documentation, tests
 	$(MAKE) test

@@ -223,3 +223,79 @@ fn a_machine_with_a_device_measures_itself() {
     let run = project.run(&["prove"]).expect(1);
     assert!(runs_something(&run) && !run.stdout.contains("measured on"), "{}", run.stdout);
 }
+
+const A100: &str = "NVIDIA A100, 8.0, 580.95.05, GPU-5555";
+
+#[test]
+fn each_device_has_a_verdict_of_its_own_and_a_drop_needs_all_that_are_named() {
+    let mut situation = mended();
+    let project = &mut situation.project;
+    let manifest = project.read("manifests/up.toml");
+    let named = "patch = \"fix.patch\"\ndevices = [\"sm_90\", \"NVIDIA A100\"]";
+    project.write("manifests/up.toml", manifest.replace("patch = \"fix.patch\"", named));
+    let unseen =
+        |project: &Project| project.run(&["verify", "--json"]).stdout.contains("device `NVIDIA A100`");
+
+    gpus(project, H200);
+    let run = project.run(&["prove", "--json"]).expect(3);
+    assert!(overlay(&run).to_string().contains("a device `NVIDIA A100`"), "{}", run.stdout);
+    assert!(unseen(project));
+    let drop = project.run(&["drop", "fix", "--by", "Ada"]).expect(1);
+    assert!(drop.stdout.contains("a device `NVIDIA A100`"), "{}", drop.stdout);
+
+    gpus(project, A100);
+    let run = project.run(&["prove"]).expect(1);
+    assert!(runs_something(&run), "{}", run.stderr);
+    let says = "on NVIDIA H200 (sm_90), driver 580.95.05, CUDA 13.0: droppable";
+    assert!(run.stdout.contains(says), "{}", run.stdout);
+    assert!(!unseen(project));
+
+    // On the first machine again: nothing is run, and the other one's evidence counts.
+    gpus(project, H200);
+    let run = project.run(&["prove"]).expect(1);
+    assert!(!runs_something(&run), "{}", run.stderr);
+    assert!(run.stdout.contains("on NVIDIA A100 (sm_80)"), "{}", run.stdout);
+
+    // Records that hold no more speak for nobody.
+    let script = project.read("tests/check/check.sh");
+    project.write("tests/check/check.sh", format!("{script}# another line\n"));
+    let run = project.run(&["prove", "--json"]).expect(3);
+    assert!(codes(&overlay(&run)).contains(&"other-device".to_owned()), "{}", run.stdout);
+    assert!(unseen(project));
+    project.write("tests/check/check.sh", &script);
+    project.run(&["prove"]).expect(1);
+    project.run(&["drop", "fix", "--by", "Ada"]).expect(0);
+}
+
+#[test]
+fn what_another_device_needs_is_not_dropped() {
+    // Upstream has mended it for one device, and not for the other.
+    let mut scene = Scene::new(&[("hero", "wrong"), ("other", "good")], &[]);
+    let pin = scene.commit(&[("cases/hero", &crate::planted::case_file("hero", "odd"))]);
+    scene.change("fix", Kind::Files, "hero", "odd", "good");
+    let mut situation = on_cuda(scene.done(String::new(), &pin, &[]));
+    let project = &mut situation.project;
+    let script = project.read("tests/check/check.sh");
+    let odd = "odd) if [ \"$CARD\" = A100 ]; then result 0.5; else result 0.001; fi ;;\n    wrong) result";
+    project.write("tests/check/check.sh", script.replace("wrong) result", odd));
+    let manifest = project.read("manifests/up.toml");
+
+    gpus(project, A100);
+    project.set("CARD", "A100");
+    let run = project.run(&["prove", "--json"]).expect(0);
+    assert_eq!(overlay(&run)["verdict"], "needed");
+    // The proof has noted the pin as the witness; the fault was seen before that, too.
+    project.write("manifests/up.toml", manifest);
+    gpus(project, H200);
+    project.set("CARD", "H200");
+    let run = project.run(&["prove", "--json"]).expect(3);
+    let seen = overlay(&run);
+    assert_eq!(seen["verdict"], "droppable", "{seen}");
+    assert!(codes(&seen).contains(&"differs-by-device".to_owned()), "{seen}");
+    assert!(
+        seen.to_string().contains("on NVIDIA A100 (sm_80), driver 580.95.05, CUDA 13.0: needed"),
+        "{seen}"
+    );
+    let drop = project.run(&["drop", "fix", "--by", "Ada"]).expect(1);
+    assert!(drop.stdout.contains("on NVIDIA A100 (sm_80)"), "{}", drop.stdout);
+}

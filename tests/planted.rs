@@ -2,6 +2,8 @@
 //! `prove` says must be what was planted. The truth of a story is written down where it is told, and comes
 //! from no table of verdicts.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

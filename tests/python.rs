@@ -171,3 +171,14 @@ fn a_test_in_cpp_that_init_starts_is_built_and_passes() {
     let run = project.run(&["--profile", "cpu", "test", "second", "--json"]).expect(0).json();
     assert_eq!(run["tests"][0]["variants"][0]["cells"].as_array().unwrap().len(), 9);
 }
+
+#[test]
+fn what_is_asked_of_pytorch_and_cupy_is_asked_rightly() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut python = crate::support::command("python3");
+    python.arg("-B").arg(here.join("tests/python/stand_ins.py")).arg(here.join("templates/kernel-test"));
+    let output = python.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 6, "{said}");
+}

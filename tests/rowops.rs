@@ -96,3 +96,19 @@ fn a_search_finds_the_commit_that_mended_the_masked_softmax() {
     assert_eq!((&document["answer"], &document["first"]["commit"]), (&"found".into(), &MENDED.into()));
     assert_eq!(document["cases"].as_array().unwrap().len(), 42);
 }
+
+#[test]
+fn the_evidence_of_the_samples_is_of_what_stands_here() {
+    let project = sample();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/upstream/evidence");
+    for file in std::fs::read_dir(here).unwrap().map(|file| file.unwrap().path()) {
+        let name = format!("docs/upstream/evidence/{}", file.file_name().unwrap().to_str().unwrap());
+        project.write(&name, std::fs::read(&file).unwrap());
+    }
+    let document = project.run(&["-m", "rowops", "verify", "--json"]).json();
+    let findings = document["findings"].as_array().unwrap();
+    let wrong = ["evidence-edited", "evidence-unreadable", "evidence-stale"];
+    let wrong: Vec<_> =
+        findings.iter().filter(|finding| wrong.contains(&finding["code"].as_str().unwrap())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

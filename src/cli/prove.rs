@@ -242,6 +242,13 @@ fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> 
                     decision.reasons.push(Reason { code: "measured-elsewhere", text });
                     seen_on.extend(machine.device_names());
                 }
+                for other in campaign.on_other_devices(candidate, lab) {
+                    let other = other.elsewhere();
+                    decision.reasons.push(other.reason(decision.verdict));
+                    if other.is_for_a_drop() {
+                        seen_on.extend(other.devices);
+                    }
+                }
                 decision.reasons.extend(gaps_of(
                     &workspace,
                     context,
@@ -327,7 +334,7 @@ fn ask(
     let name = profile_name(profile);
     let tests: Vec<_> = workspace.manifest.tests.iter().filter(|test| runs_under(test, name)).collect();
     let Args { overlays, dry_run, verbose, .. } = args;
-    let elsewhere = evidence_of_rivals(workspace);
+    let elsewhere = evidence_of_others(workspace, profile);
     let asked = format!("prove {overlays:?} {dry_run} {verbose} {name:?} {features:?} {shown} {elsewhere:?}");
     let question = Question::new(workspace, features, &tests, &mut workshop, &asked);
     // `status` shows what was noted with the answer: without the note it is given anew.
@@ -362,11 +369,13 @@ fn notice(workspace: &Workspace, decision: &Decision) -> Option<Notice> {
     Some(Notice { overlay: Some(decision.overlay.to_string()), record: diagnostic.to_record() })
 }
 
-/// The names of all evidence, if there are rivals: what was measured elsewhere is shown beside what was measured here.
-fn evidence_of_rivals(workspace: &Workspace) -> Vec<String> {
+/// The names of all evidence, if what was measured elsewhere is shown beside what was measured here: of rivals, and where
+/// a device is required.
+fn evidence_of_others(workspace: &Workspace, profile: Option<&Profile>) -> Vec<String> {
     let has_rivals = workspace.manifest.overlays.iter().any(|overlay| overlay.rivals.is_some());
+    let has_devices = profile.is_some_and(|profile| profile.requires.is_some());
     let folder = workspace.root.join(workspace.manifest.docs_folder()).join("evidence");
-    if has_rivals { list(&folder) } else { Vec::new() }
+    if has_rivals || has_devices { list(&folder) } else { Vec::new() }
 }
 
 fn answer(outcome: &Outcome) -> Answer {
@@ -380,7 +389,7 @@ fn answer(outcome: &Outcome) -> Answer {
     };
     let is_open = |decision: &Decision| {
         (decision.verdict == Verdict::Droppable && has(decision, &["other-profile", "other-device"]))
-            || has(decision, &["attested-otherwise"])
+            || has(decision, &["attested-otherwise", "differs-by-device"])
     };
     let counts = |decision: &&Decision| !outcome.stand_back.contains(&decision.overlay);
     let verdicts = outcome.decisions.iter().filter(counts).map(|decision| match is_open(decision) {

@@ -1,5 +1,7 @@
 //! `overlaid verify`
 
+mod measured;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -9,11 +11,10 @@ use crate::diagnostic::Severity;
 use crate::escape::for_shell;
 use crate::gitmodules;
 use crate::id::{CommitId, Name, UpstreamPath};
-use crate::io::lab::records;
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::store::{ResolveError, Store};
 use crate::io::tree;
-use crate::io::workspace::{Workspace, find_manifests};
+use crate::io::workspace::Workspace;
 use crate::lex::{Comparison, Delta};
 use crate::manifest::{Kind, pattern};
 use crate::overlay::{At, Loaded, Resolution, content_at, resolve};
@@ -25,7 +26,7 @@ use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::marker::Said;
 use crate::verify::tree::{self as tree_check, Attestation, TreeDifference, TreePlace};
 use crate::verify::{
-    Finding, OwnText, accepted, also_pinned, claim, coverage, documents, evidence, forbidden, marker, states,
+    Finding, OwnText, accepted, also_pinned, claim, coverage, documents, forbidden, marker, states,
     submodules,
 };
 
@@ -37,7 +38,7 @@ use super::{Answer, Context, Failure, FailureKind, Tone, Ui, explain};
 /// Check that what is carried is what the manifest says
 ///
 /// Every file of the tree against the pin with the overlays on it. Each overlay against its base, its claim,
-/// the upstream's history. Records of evidence that were edited. Files that no overlay names, globs that match nothing, patterns that must not be
+/// the upstream's history. Records of evidence that were edited, or are of what is not there any more. Files that no overlay names, globs that match nothing, patterns that must not be
 /// found, other places that repeat the pin, reports and tests that are missing. Each finding has a stable
 /// code: docs/findings.md explains them all.
 ///
@@ -197,23 +198,6 @@ impl Checked<'_> {
                     Err(failure) => findings.push(claim::unknown_change(&name, since, &failure.message)),
                 }
             }
-        }
-        Ok(findings)
-    }
-
-    /// The records of evidence. Several manifests may share the folder: where there are others, a record of a test that
-    /// this one does not have is theirs.
-    fn check_evidence(&self) -> Result<Vec<Finding>, Failure> {
-        let (manifest, root) = (&self.workspace.manifest, &self.workspace.root);
-        let folder = manifest.docs_folder().join("evidence");
-        let is_only_manifest = find_manifests(root)?.len() < 2;
-        let mut findings = Vec::new();
-        for name in records::list(&root.join(&folder)) {
-            let file = folder.join(name);
-            let Some(content) = Disk::new(root).read(&file)? else { continue };
-            let found = evidence::check(manifest, &file, &String::from_utf8_lossy(&content.bytes));
-            findings
-                .extend(found.filter(|found| is_only_manifest || found.diagnostic.code != "evidence-unused"));
         }
         Ok(findings)
     }

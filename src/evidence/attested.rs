@@ -13,6 +13,7 @@ pub const SCHEMA: &str = "overlaid.attested.v1";
 
 /// What came of the run without the overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Reported {
     /// It passes without the overlay.
@@ -23,6 +24,7 @@ pub enum Reported {
 
 /// What somebody reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attestation {
     /// [`SCHEMA`].
     pub schema: String,

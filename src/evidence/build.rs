@@ -24,6 +24,7 @@ pub struct BuildInputs {
 
 /// What a build read of the upstream's tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "read")]
 pub enum TreeRead {
     /// It ended well, and said which files it read. `paths` is a hash over the names of all files: one more

@@ -17,6 +17,7 @@ use crate::tree::Entry;
 
 /// What a program was built from, as far as another machine can check it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuiltFrom {
     /// What of the upstream's tree.
     pub tree: TreeRead,
@@ -43,6 +44,34 @@ impl BuiltFrom {
                 .collect(),
             options: portable(&inputs.options),
         }
+    }
+}
+
+impl BuiltFrom {
+    /// The first thing that is not what it was built from.
+    fn difference(&self, wanted: &Wanted<'_>) -> Option<String> {
+        let names = self.options.keys().chain(wanted.options.keys());
+        if let Some(name) =
+            names.into_iter().find(|name| self.options.get(*name) != wanted.options.get(*name))
+        {
+            return Some(format!("the option `{name}` of the build"));
+        }
+        let in_tree = match &self.tree {
+            TreeRead::Whole { digest } if digest == wanted.whole => None,
+            TreeRead::Whole { .. } => Some("a file of the tree".to_owned()),
+            TreeRead::Files { files, paths } => {
+                let changed = files.iter().find(|(path, entry)| (wanted.entry)(path) != Some(**entry));
+                let is_same_names = paths == wanted.paths || paths == wanted.whole;
+                changed
+                    .map(|(path, _)| format!("tree: {path}"))
+                    .or_else(|| (!is_same_names).then(|| "which files the tree has".to_owned()))
+            }
+        };
+        let named = || {
+            let mut named = wanted.named.iter();
+            named.find(|(file, hash)| self.project.get(*file) != Some(hash)).map(|(file, _)| file.clone())
+        };
+        in_tree.or_else(named)
     }
 }
 
@@ -86,29 +115,43 @@ impl ResultRecord {
     /// Whether a record from a device speaks for what is wanted here. `now` gives what stands here for a file that was
     /// read by the build or by a run, by the name that the record has for it.
     pub fn speaks_for(&self, wanted: &Wanted<'_>, now: &mut dyn FnMut(&str) -> Digest) -> bool {
-        let Some(built_from) = &self.built_from else { return false };
+        self.inputs.device.is_some()
+            && self.built_from.is_some()
+            && self.difference(wanted, &mut |file| Some(now(file))).is_none()
+    }
+
+    /// The first thing that is another one than when this was measured, in words, as far as it can be told without a
+    /// compiler. `now`, as above; `None`: it cannot be told here, and is not counted.
+    pub fn difference(
+        &self,
+        wanted: &Wanted<'_>,
+        now: &mut dyn FnMut(&str) -> Option<Digest>,
+    ) -> Option<String> {
         let inputs = &self.inputs;
-        let is_run_alike = inputs.device.is_some()
-            && inputs.protocol == PROTOCOL
-            && inputs.command == wanted.command
-            && inputs.format == wanted.format
-            && inputs.timeout_ms == wanted.timeout_ms
-            && inputs.sanitizers == wanted.sanitizers
-            && built_from.options == *wanted.options;
-        let tree_holds = || match &built_from.tree {
-            TreeRead::Whole { digest } => digest == wanted.whole,
-            TreeRead::Files { files, paths } => {
-                (paths == wanted.paths || paths == wanted.whole)
-                    && files.iter().all(|(path, entry)| (wanted.entry)(path) == Some(*entry))
+        let is_run_alike = [
+            (inputs.protocol == PROTOCOL, "the rules by which results are read"),
+            (inputs.command == wanted.command, "the test's command"),
+            (inputs.format == wanted.format, "the test's format"),
+            (inputs.timeout_ms == wanted.timeout_ms, "the test's timeout"),
+            (inputs.sanitizers == wanted.sanitizers, "the test's sanitizers"),
+        ];
+        if let Some((_, what)) = is_run_alike.iter().find(|(is_alike, _)| !is_alike) {
+            return Some((*what).to_owned());
+        }
+        let project = match &self.built_from {
+            None => None,
+            Some(built_from) => {
+                if let Some(what) = built_from.difference(wanted) {
+                    return Some(what);
+                }
+                Some(&built_from.project)
             }
         };
-        let has_all_named =
-            || wanted.named.iter().all(|(file, hash)| built_from.project.get(file) == Some(hash));
-        is_run_alike
-            && tree_holds()
-            && has_all_named()
-            && built_from.project.iter().all(|(file, hash)| now(file) == *hash)
-            && inputs.files.iter().all(|(file, hash)| now(file) == *hash)
+        let is_another = |file: &String, hash: &Digest, now: Option<Digest>| {
+            now.is_some_and(|now| now != *hash).then(|| file.clone())
+        };
+        let mut files = project.into_iter().flatten().chain(&inputs.files);
+        files.find_map(|(file, hash)| is_another(file, hash, now(file)))
     }
 
     /// The place of a record, in words that are equal for runs that may be compared.

@@ -14,6 +14,8 @@ pub mod elsewhere;
 mod layout;
 mod packed;
 pub mod result;
+#[cfg(test)]
+mod schema;
 pub mod sealed;
 pub mod took;
 
@@ -33,6 +35,7 @@ pub type Digest = String;
 
 /// The machine of a record. Nothing that names a person or a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
     /// The operating system, for example `linux`.
     pub os: String,
@@ -70,6 +73,7 @@ impl Machine {
 
 /// The variant of a record, for readers. In no key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantNote {
     /// The commit.
     pub commit: CommitId,

@@ -10,34 +10,50 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::kernel_test::{CaseKey, Cell, CellOutcome, Figure, Problem, Process, Run};
 
+/// What one run of a test came to.
 #[derive(Serialize, Deserialize)]
-struct PackedRun<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Run"))]
+pub(super) struct PackedRun<'a> {
+    /// The seed that it was given. Same seed, same inputs.
     seed: u64,
+    /// Its processes, in order: one, unless cases crashed.
     processes: Cow<'a, [Process]>,
     /// The cells, or the number of an earlier run (from 0) that has the same.
     cells: Cells<'a>,
+    /// What could not be read.
     #[serde(default, skip_serializing_if = "<[Problem]>::is_empty")]
     problems: Cow<'a, [Problem]>,
+    /// What is odd and decides nothing.
     #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
     notes: Cow<'a, [String]>,
 }
 
+/// Cells, or where they are listed.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum Cells<'a> {
+    /// The number of an earlier run, from 0.
     SameAs(usize),
+    /// Each of them.
     Listed(Vec<PackedCell<'a>>),
 }
 
+/// What a case came to in a run.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Cell"))]
 struct PackedCell<'a> {
+    /// Which case.
     case: Cow<'a, CaseKey>,
+    /// What it came to.
     outcome: Cow<'a, CellOutcome>,
+    /// Its figure, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     figure: Option<Cow<'a, Figure>>,
+    /// It needs no device: only compiling is tested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     compile_only: bool,
-    /// `None`: as long as the only process.
+    /// How long the process that reported it ran, in milliseconds. Not there: as long as the only process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     millis: Option<u64>,
 }

@@ -12,6 +12,7 @@ use crate::kernel_test::{CellOutcome, Run};
 
 /// All that can change what a test reports, save its seed, which each run names itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunInputs {
     /// [`BuildInputs::key`] of the build: a program may open whatever was built with it. Also the names of all
     /// files of the tree: a file that is not there is looked for, too.
@@ -64,6 +65,7 @@ impl RunInputs {
 
 /// Some runs of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResultRecord {
     /// The test, for readers: it is in no key.
     pub test: Name,
@@ -74,6 +76,7 @@ pub struct ResultRecord {
     pub built_from: Option<BuiltFrom>,
     /// The runs.
     #[serde(with = "super::packed")]
+    #[cfg_attr(test, schemars(with = "Vec<super::packed::PackedRun<'static>>"))]
     pub runs: Vec<Run>,
     /// For each sanitizer, what each run under it came to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -12,6 +12,7 @@ use crate::canonical_json;
 /// The name of a case: the canonical JSON of its object, JUnit's `classname.name`, or a pseudo-case
 /// (`build`, `run`, `sanitizer:<tool>`). Equal names, same case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CaseKey(String);
 
@@ -80,6 +81,7 @@ impl fmt::Display for CaseKey {
 
 /// What a case came to in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum CellOutcome {
     /// Its figure is a finite number inside its bound, or the test says that it passed.
@@ -110,6 +112,7 @@ pub enum CellOutcome {
 
 /// In which way a case fails. Silent: the caller gets a wrong figure and does not notice. Loud: the caller notices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "how")]
 pub enum FailHow {
     /// Silent: the figure is outside its bound.
@@ -213,6 +216,7 @@ impl fmt::Display for FailHow {
 
 /// Why the outcome of a case is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "why")]
 pub enum Unknown {
     /// The run was ended at its timeout while it ran the case. Only the other side can tell whether it hangs.
@@ -272,6 +276,7 @@ impl fmt::Display for Unknown {
 
 /// In which direction a figure of speed is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// A time.
@@ -282,6 +287,7 @@ pub enum Better {
 
 /// The figure that a case reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
     /// What it measures; the test's word.
     #[serde(default, skip_serializing_if = "String::is_empty")]

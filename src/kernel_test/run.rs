@@ -9,6 +9,7 @@ use super::cell::{CaseKey, Cell, CellOutcome, FailHow, Unknown};
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "how")]
 pub enum End {
     /// With this status.
@@ -34,6 +35,7 @@ pub enum End {
 
 /// A process that ran a test, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Process {
     /// How it ended.
     pub end: End,
@@ -43,6 +45,7 @@ pub struct Process {
 
 /// A part of the output that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem {
     /// The line, from 1; 0: the output as a whole.
     pub line: usize,

@@ -9,7 +9,7 @@ use super::bounds::differ;
 use super::chance::{chance, missing_seeds};
 use super::mark::{Blocker, Mark, Relation, Side, Tri, relation_of};
 use super::proof::{Linked, Pair, Place, Ran, State};
-use super::speed::{self, Speed};
+use super::speed::{self, Comparison, Speed};
 use crate::id::Name;
 use crate::kernel_test::repeats::{self, Bounds, Observed, Seen, observe};
 use crate::kernel_test::{Better, CaseKey, Cell, CellOutcome, FailHow, Manner, Run, Unknown};
@@ -47,6 +47,8 @@ pub(super) struct CaseCompared {
     pub compile_only: bool,
     /// Why the relation is not settled though both sides are.
     pub blocker: Option<Blocker>,
+    /// How the two sides compare, if it is a figure of speed.
+    pub speed: Option<Comparison>,
 }
 
 /// Compares every linked test at one commit. A test that is not in `place` was not run there.
@@ -164,6 +166,7 @@ fn all_unknown(blockers: [&Blocker; 2], pair: &Pair) -> TestCompared {
         relation: Relation::ANY,
         compile_only: false,
         blocker: None,
+        speed: None,
     };
     TestCompared { cases: cases.into_iter().map(|key| (key, case())).collect(), inputs: Inputs::NotKnown }
 }
@@ -417,13 +420,16 @@ fn relate(test: &Linked, same: bool, [without, with]: [WithSamples; 2]) -> CaseC
         with.mark = without.mark.clone();
     }
     let mut relation = relation_of(&mut without, &mut with);
+    let mut speed = None;
     if let (Mark::Measured, Mark::Measured) = (&without.mark, &with.mark) {
         relation = match (a, b) {
             // What reads the same is as fast.
             _ if same => Relation::NONE,
             (Some((a, better)), Some((b, other))) if better == other => {
-                let speed = speed::compare(&a, &b, better, test.min_gain);
-                speed_relation(speed, [a.len(), b.len()], &mut without, &mut with)
+                let least = speed::least(repeats::first_runs(test.repeats));
+                let compared = speed::compare(&a, &b, better, test.min_gain, least);
+                speed = Some(compared);
+                speed_relation(compared, least, [a.len(), b.len()], &mut without, &mut with)
             }
             _ => {
                 let blocker =
@@ -435,20 +441,26 @@ fn relate(test: &Linked, same: bool, [without, with]: [WithSamples; 2]) -> CaseC
         };
     }
     let blocker = chance(&mut relation, &without, &with);
-    CaseCompared { without, with, relation, compile_only: false, blocker }
+    CaseCompared { without, with, relation, compile_only: false, blocker, speed }
 }
 
-fn speed_relation(speed: Speed, samples: [usize; 2], without: &mut Side, with: &mut Side) -> Relation {
-    let wanted = match speed {
+fn speed_relation(
+    compared: Comparison,
+    least: usize,
+    samples: [usize; 2],
+    without: &mut Side,
+    with: &mut Side,
+) -> Relation {
+    let wanted = match compared.speed {
         Speed::Better { .. } => return Relation { fixed: Tri::Yes, ..Relation::NONE },
         Speed::Worse { .. } => return Relation { broken: Tri::Yes, ..Relation::NONE },
         Speed::Same => return Relation::NONE,
-        Speed::TooFew => speed::MIN_SAMPLES,
-        Speed::Noisy { .. } => speed::MAX_SAMPLES,
+        Speed::TooFew => least,
+        Speed::Noisy => speed::after_next_turn(samples[0].min(samples[1])),
     };
-    let text = match speed {
-        Speed::Noisy { noise } => format!("the noise is {:.1} %", noise * 100.0),
-        _ => format!("{} and {} samples of {}", samples[0], samples[1], speed::MIN_SAMPLES),
+    let text = match compared.speed {
+        Speed::Noisy => format!("the noise is {:.1} %", compared.noise * 100.0),
+        _ => format!("{} and {} samples of {least}", samples[0], samples[1]),
     };
     let mut blocker = Blocker::new("noise", text);
     for (index, side) in [&*without, &*with].into_iter().enumerate() {

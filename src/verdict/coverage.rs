@@ -1,4 +1,5 @@
-//! What a drop needs beyond one verdict: every profile that turns the overlay on, every device it names.
+//! What a drop needs beyond one verdict: every profile that turns the overlay on, every device it names, and no device that
+//! says otherwise.
 
 use super::decision::{Reason, Verdict};
 use crate::id::Name;
@@ -41,6 +42,45 @@ pub fn gaps(on_under: &[Name], proven_under: &[Name], devices: &[String], seen_o
     profiles.chain(devices).collect()
 }
 
+/// What the records of another device say of an overlay.
+#[derive(Debug, Clone)]
+pub struct Elsewhere {
+    /// The device in words.
+    pub place: String,
+    /// The names by which a manifest may know it.
+    pub devices: Vec<String>,
+    /// The verdict there.
+    pub verdict: Verdict,
+}
+
+impl Elsewhere {
+    /// Whether a drop is right there.
+    #[must_use]
+    pub fn is_for_a_drop(&self) -> bool {
+        matches!(self.verdict, Verdict::Droppable | Verdict::Harmful | Verdict::Redundant)
+    }
+
+    /// Whether a drop would break something there, though it is right by `here`.
+    #[must_use]
+    pub fn forbids(&self, here: Verdict) -> bool {
+        matches!(here, Verdict::Droppable | Verdict::Harmful | Verdict::Redundant)
+            && matches!(self.verdict, Verdict::Needed | Verdict::Mixed)
+    }
+
+    /// What a reader of the verdict here should know.
+    #[must_use]
+    pub fn reason(&self, here: Verdict) -> Reason {
+        let Self { place, verdict, .. } = self;
+        match self.forbids(here) {
+            true => Reason {
+                code: "differs-by-device",
+                text: format!("on {place}: {verdict}, which it is not here; a person decides"),
+            },
+            false => Reason { code: "on-device", text: format!("on {place}: {verdict}") },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +116,21 @@ mod tests {
         let codes: Vec<_> = gaps.iter().map(|gap| gap.code).collect();
         assert_eq!(codes, ["other-profile", "other-device"]);
         assert!(gaps[0].text.contains("`cuda`") && gaps[1].text.contains("`sm_90`"));
+    }
+
+    #[test]
+    fn a_device_where_it_is_needed_forbids_what_is_right_here() {
+        use Verdict::*;
+        let on = |verdict| Elsewhere { place: "A100".into(), devices: Vec::new(), verdict };
+        for here in Verdict::ALL {
+            for there in Verdict::ALL {
+                let expected =
+                    [Droppable, Harmful, Redundant].contains(&here) && [Needed, Mixed].contains(&there);
+                assert_eq!(on(there).forbids(here), expected, "{here} here, {there} there");
+                let code = if expected { "differs-by-device" } else { "on-device" };
+                assert_eq!(on(there).reason(here).code, code);
+                assert_eq!(on(there).is_for_a_drop(), [Droppable, Harmful, Redundant].contains(&there));
+            }
+        }
     }
 }

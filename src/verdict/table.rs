@@ -373,6 +373,7 @@ impl Known {
                 reasons.push(Reason { code: "same-inputs", text });
             }
         }
+        reasons.extend(words::speeds(&self.pin));
         reasons.extend(words::findings(&self.pin, self.witness.as_ref()));
         reasons.extend(words::notes(proof));
         reasons

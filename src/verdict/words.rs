@@ -169,6 +169,29 @@ pub(super) fn findings(pin: &Compared, witness: Option<&Compared>) -> Vec<Reason
     reasons
 }
 
+/// How many times as long it takes at the pin on one side as on the other, the largest difference first.
+pub(super) fn speeds(pin: &Compared) -> Vec<Reason> {
+    let mut all: Vec<(f64, String)> = Vec::new();
+    for (test, compared) in pin {
+        for (case, sides) in &compared.cases {
+            let Some((words, speed)) = sides.speed.and_then(|speed| Some((speed.words()?, speed))) else {
+                continue;
+            };
+            let [without, with] = speed.medians;
+            all.push(((with / without).ln().abs(), format!("{test} {case} {words}")));
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let left = all.len().saturating_sub(NAMED);
+    let mut reasons: Vec<Reason> =
+        all.into_iter().take(NAMED).map(|(_, text)| Reason { code: "speed", text }).collect();
+    if left > 0 {
+        let text = format!("{left} more figures of speed differ, by less");
+        reasons.push(Reason { code: "speed", text });
+    }
+    reasons
+}
+
 /// What was odd in the runs and decides nothing, each once.
 pub(super) fn notes(proof: &Proof) -> Vec<Reason> {
     let empty = BTreeMap::new();

@@ -9,6 +9,7 @@ use crate::evidence::bisected::{self, Bisected};
 use crate::id::Name;
 use crate::io;
 use crate::io::hashes::Hashes;
+use crate::io::lab::by_device::OnDevice;
 use crate::io::lab::campaign::{Campaign, Candidate};
 use crate::io::report_files;
 use crate::io::store::Store;
@@ -18,7 +19,7 @@ use crate::provenance::{OverlayReport, State};
 use crate::report::facts::{Facts, Measured, Newer, RecordFile};
 use crate::report::kind::MaySay;
 use crate::report::templates::Template;
-use crate::verdict::coverage::across_profiles;
+use crate::verdict::coverage::{Elsewhere, across_profiles, gaps};
 use crate::verdict::{Decision, Proof, Reason, Verdict, decide};
 
 use super::super::bench::{profile_name, with_lab};
@@ -57,6 +58,8 @@ pub struct Gathered<'w> {
     pub set_aside: Vec<String>,
     /// The last decision that says nothing, for its reasons.
     open: Option<Decision>,
+    /// What other devices say, under one profile or another.
+    elsewhere: Vec<Elsewhere>,
 }
 
 impl<'w> Gathered<'w> {
@@ -104,6 +107,7 @@ impl<'w> Gathered<'w> {
             report,
             set_aside: Vec::new(),
             open: None,
+            elsewhere: Vec::new(),
         };
         gathered.take_from_before();
         Ok(gathered)
@@ -201,11 +205,13 @@ impl<'w> Gathered<'w> {
         let candidate = self.candidate(&mut campaign).map_err(Failure::input)?;
         let candidates = [candidate];
         let store = Rc::clone(&self.store);
-        let (measured, decision) = with_lab(workspace, profile, &*store, ui, |lab| {
+        let (measured, decision, others) = with_lab(workspace, profile, &*store, ui, |lab| {
             campaign.recall(&candidates, lab);
             let decision = campaign.decide(&candidates[0]);
-            Ok((campaign.account(&candidates[0], lab), decision))
+            let others = campaign.on_other_devices(&candidates[0], lab);
+            Ok((campaign.account(&candidates[0], lab), decision, others))
         })?;
+        self.elsewhere.extend(others.iter().map(OnDevice::elsewhere));
         if decision.verdict == Verdict::Inconclusive && measured.results.is_empty() {
             self.open = Some(decision);
             return Ok(());
@@ -363,9 +369,17 @@ impl<'w> Gathered<'w> {
             .filter_map(|(measured, ..)| measured.profile.clone())
             .collect();
         let devices: Vec<String> = self.loaded.overlay.devices.iter().map(|d| d.value.clone()).collect();
-        let seen: Vec<String> = self.proofs.iter().flat_map(|proof| proof.machine.device_names()).collect();
-        let redundant = self.verdict() == Verdict::Redundant;
-        if redundant { Vec::new() } else { crate::verdict::coverage::gaps(&on, &proven, &devices, &seen) }
+        let verdict = self.verdict();
+        if verdict == Verdict::Redundant {
+            return Vec::new();
+        }
+        let measured = self.proofs.iter().flat_map(|proof| proof.machine.device_names());
+        let others = self.elsewhere.iter().filter(|other| other.is_for_a_drop());
+        let seen: Vec<String> = measured.chain(others.flat_map(|other| other.devices.clone())).collect();
+        let forbids = self.elsewhere.iter().filter(|other| other.forbids(verdict));
+        let mut gaps = gaps(&on, &proven, &devices, &seen);
+        gaps.extend(forbids.map(|other| other.reason(verdict)));
+        gaps
     }
 
     /// The facts of a report.

@@ -105,11 +105,20 @@ impl<'a> Campaign<'a> {
     /// What a decision is made from, and the decision.
     #[must_use]
     pub fn basis(&self, candidate: &Candidate) -> (Proof, Decision) {
-        let at_pin = self.proof(candidate, false);
+        self.basis_on(candidate, &|variant, test| self.state(variant, test))
+    }
+
+    /// The same, from other results than those that are known here.
+    pub(super) fn basis_on(
+        &self,
+        candidate: &Candidate,
+        state: &dyn Fn(&Variant, &Test) -> State,
+    ) -> (Proof, Decision) {
+        let at_pin = self.proof(candidate, false, state);
         let by_pin = decide(&at_pin);
         let asks = |which: Which| by_pin.wants.iter().any(|want| want.which == which);
         if asks(Which::WitnessWithout) || asks(Which::WitnessWith) {
-            let everywhere = self.proof(candidate, true);
+            let everywhere = self.proof(candidate, true, state);
             let decision = decide(&everywhere);
             return (everywhere, decision);
         }
@@ -238,12 +247,16 @@ impl<'a> Campaign<'a> {
         Ok(true)
     }
 
-    fn proof(&self, candidate: &Candidate, with_witness: bool) -> Proof {
+    fn proof(
+        &self,
+        candidate: &Candidate,
+        with_witness: bool,
+        state: &dyn Fn(&Variant, &Test) -> State,
+    ) -> Proof {
         let variants = &candidate.variants;
         let tests = self.tests_of_name(&variants.overlay);
         let place = |without: &Variant, with: &Variant| -> Place {
-            let pair =
-                |test: &&Test| Pair { without: self.state(without, test), with: self.state(with, test) };
+            let pair = |test: &&Test| Pair { without: state(without, test), with: state(with, test) };
             let pairs = tests.iter().map(|test| (test.name.value.clone(), pair(test)));
             let known = |pair: &Pair| !matches!((&pair.without, &pair.with), (State::NotRun, State::NotRun));
             pairs.filter(|(_, pair)| known(pair)).collect()

@@ -128,11 +128,20 @@ impl<'a> Workshop<'a> {
     /// Looks around. Starts no program but the driver's, where a device is required.
     #[must_use]
     pub fn new(root: &Path, profile: Option<&'a Profile>) -> Self {
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let mut env = toolchain::environment(&root);
-        let tools = toolchain::find_tools(&env);
         let requires = profile.and_then(|profile| profile.requires.as_ref());
-        let requirement = toolchain::require(requires.map(|requires| requires.as_str()), &root, &mut env);
+        let mut workshop = Self::to_compare(root, profile);
+        let requires = requires.map(|requires| requires.as_str());
+        workshop.requirement = toolchain::require(requires, &workshop.root, &mut workshop.env);
+        workshop
+    }
+
+    /// One in which nothing is built or run, only compared with records. Starts no program.
+    #[must_use]
+    pub fn to_compare(root: &Path, profile: Option<&'a Profile>) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let env = toolchain::environment(&root);
+        let tools = toolchain::find_tools(&env);
+        let requirement = Requirement::Nothing;
         let hashes = Hashes::load(&root.join(".overlaid/hashes.json"));
         let variables_hash = std::cell::OnceCell::new();
         Self {

@@ -22,6 +22,8 @@
 //! | those of other places | `elsewhere` |
 //! | what records say wherever they were made, to be shown | `on_file` |
 //! | those of other machines, in place of our own | `other_machine` |
+//! | a verdict for each other device | `by_device` |
+//! | which of them stand for nothing any more | `standing` |
 //! | all of it together | `measure` |
 //! | answers of earlier times | `answers` |
 //! | since when an overlay is not needed | `bisection` |
@@ -39,6 +41,8 @@ pub mod answers;
 pub mod bisection;
 #[cfg(feature = "git")]
 pub mod budget;
+#[cfg(feature = "git")]
+pub mod by_device;
 pub mod campaign;
 pub mod elsewhere;
 pub mod event;
@@ -60,6 +64,8 @@ mod running;
 mod sanitizing;
 pub mod site;
 pub mod sources;
+#[cfg(feature = "git")]
+pub mod standing;
 pub mod steering;
 #[cfg(feature = "git")]
 pub mod subjects;

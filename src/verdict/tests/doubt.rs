@@ -236,8 +236,8 @@ fn speed(inputs: &str, values: &[f64]) -> State {
 
 #[test]
 fn a_figure_of_speed_counts_beyond_the_noise() {
-    let slow = [10.0, 10.1, 9.9, 10.05, 9.95];
-    let fast = [7.0, 7.1, 6.9, 7.05, 6.95];
+    let slow = [10.0, 10.1, 9.9, 10.05, 9.95, 10.02, 9.98, 10.0];
+    let fast = [7.0, 7.1, 6.9, 7.05, 6.95, 7.02, 6.98, 7.0];
     let pair = |without: &[f64], with: &[f64]| Pair { without: speed("o", without), with: speed("w", with) };
     let decision = decided(pair(&slow, &fast), None);
     assert_eq!((decision.verdict, cases(&decision.fixed)), (Verdict::Needed, vec!["ms"]));
@@ -245,11 +245,18 @@ fn a_figure_of_speed_counts_beyond_the_noise() {
     let faster_once = || Some(pair(&slow, &fast));
     assert_eq!(decided(pair(&fast, &fast), faster_once()).verdict, Verdict::Droppable);
     assert_eq!(decided(pair(&fast, &fast), Some(pair(&fast, &fast))).verdict, Verdict::Unproven);
-    let decision = decided(pair(&slow[..3], &fast[..3]), None);
+    assert!(decision.reasons.iter().any(|reason| {
+        reason.code == "speed" && reason.text.contains("ms takes 1.43 times as long without it")
+    }));
+    // One turn of each: a second one as long.
+    let decision = decided(pair(&slow[..4], &fast[..4]), None);
     assert_eq!((decision.verdict, codes(&decision)[0]), (Verdict::Inconclusive, "noise"));
-    assert_eq!(decision.wants.iter().map(|want| want.seeds.len()).collect::<Vec<_>>(), [2, 2]);
-    let wild = [5.0, 15.0, 9.0, 12.0, 7.0];
-    assert_eq!(decided(pair(&wild, &slow), faster_once()).verdict, Verdict::Inconclusive);
+    let wanted =
+        |decision: &Decision| -> Vec<usize> { decision.wants.iter().map(|want| want.seeds.len()).collect() };
+    assert_eq!(wanted(&decision), [4, 4]);
+    let wild = [5.0, 15.0, 9.0, 12.0, 7.0, 6.0, 14.0, 10.0];
+    let decision = decided(pair(&wild, &slow), faster_once());
+    assert_eq!((decision.verdict, wanted(&decision)), (Verdict::Inconclusive, vec![6, 6]));
     // What reads the same is as fast.
     let same = Pair { without: speed("s", &slow), with: speed("s", &fast) };
     let decision = decided(same, faster_once());
