@@ -54,4 +54,5 @@ fn a_case_that_is_none_is_refused_and_one_that_the_test_does_not_have_is_not_kno
     assert!(run.stderr.contains("is not the JSON object of a case"), "{}", run.stderr);
     let run = project.run(&["test", "check", "--case", r#"{"n":"nobody"}"#]).expect(4);
     assert!(run.stdout.contains("reported nothing"), "{}", run.stdout);
+    assert!(run.stderr.contains("`check` reports no such case"), "{}", run.stderr);
 }

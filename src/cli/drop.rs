@@ -20,6 +20,7 @@ use crate::manifest::{self, Overlay};
 use crate::overlay::Loaded;
 use crate::report::retired::Retired;
 use crate::report::templates::Template;
+use crate::verdict::Verdict;
 
 use super::apply::{Place, Saying, bring};
 use super::report::gather::Gathered;
@@ -178,7 +179,10 @@ fn refuse(
         for reason in &reasons {
             ui.line(format_args!("  {}", for_terminal(reason)));
         }
-        ui.note(format_args!("hint: what would prove it: {command}"));
+        match verdict {
+            Verdict::Needed => ui.note(format_args!("hint: to see what breaks without it: {command}")),
+            _ => ui.note(format_args!("hint: what would prove it: {command}")),
+        }
     }
     Answer::No
 }

@@ -1,6 +1,8 @@
 //! `overlaid prove`
 
 mod attest;
+mod document;
+mod notes;
 mod plan;
 mod rivals;
 mod show;
@@ -8,32 +10,31 @@ mod show;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::escape::for_terminal;
 use crate::evidence::attested::{self, Attestation};
 use crate::evidence::elsewhere;
 use crate::id::Name;
 use crate::io::attested as io_attested;
-use crate::io::hashes::edit_file;
 use crate::io::lab::answers::Question;
 use crate::io::lab::budget::Budget;
 use crate::io::lab::campaign::{Campaign, Candidate, runs_under};
 use crate::io::lab::make::Workshop;
-use crate::io::lab::records::{list, now};
+use crate::io::lab::records::list;
 use crate::io::lab::together::Contest;
-use crate::io::own_files::{Disk, OwnFiles};
-use crate::io::verdicts::{self, Noted};
+use crate::io::verdicts;
 use crate::io::workspace::Workspace;
-use crate::manifest::{Profile, Witness, edit, parse_duration};
+use crate::manifest::{Profile, parse_duration};
 use crate::overlay::Loaded;
-use crate::provenance::{OverlayReport, State};
+use crate::provenance::State;
 use crate::report::ci::{Format, Notice};
 use crate::variant::VariantError;
 use crate::verdict::coverage::gaps;
 use crate::verdict::group::Together;
 use crate::verdict::{Decision, Exit, Reason, Verdict};
+
+use document::document;
+use notes::{note_verdicts, note_witnesses};
 
 use super::bench::{profile_name, projects_are_there, with_lab};
 use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_problems};
@@ -445,142 +446,6 @@ fn gaps_of(
     let proven: Vec<Name> = profile.cloned().into_iter().collect();
     let devices: Vec<String> = overlay.devices.iter().map(|device| device.value.clone()).collect();
     gaps(&on_under, &proven, &devices, seen_on)
-}
-
-/// Writes the pin as the witness of overlays that were proven needed there; says whether it did.
-fn note_witnesses(workspace: &Workspace, outcome: &Outcome, ui: &mut Ui) -> bool {
-    let manifest = &workspace.manifest;
-    let pin = manifest.upstream.pin.value;
-    let is_noted = |overlay: &Name| {
-        let overlay = manifest.overlay(overlay.as_str());
-        match overlay.and_then(|overlay| overlay.witness.as_ref()).map(|witness| &witness.value) {
-            Some(Witness::Commit(commit)) => *commit == pin,
-            // A planted fault is the witness that somebody chose.
-            Some(Witness::Patch(_)) => true,
-            None => false,
-        }
-    };
-    let needed = outcome.decisions.iter().filter(|decision| decision.verdict == Verdict::Needed);
-    let mut new: Vec<&str> =
-        needed.map(|decision| &decision.overlay).filter(|name| !is_noted(name)).map(Name::as_str).collect();
-    // What was proven may not be what stands there by now.
-    let now = match Disk::new(&workspace.root).read(&manifest.file) {
-        Ok(Some(content)) => String::from_utf8_lossy(&content.bytes).into_owned(),
-        _ => String::new(),
-    };
-    new.retain(|overlay| {
-        let stands = now == *manifest.text || table_of(&now, overlay) == table_of(&manifest.text, overlay);
-        if !stands {
-            let file = manifest.file.display();
-            ui.warn(format_args!("the witness of `{overlay}` is not noted: {file} was edited meanwhile"));
-        }
-        stands
-    });
-    if new.is_empty() {
-        return false;
-    }
-    // A proof takes its time: what stands in the file by now is edited, not what stood there at first.
-    let edited = edit_file(&workspace.root.join(&manifest.file), |text| {
-        new.iter().try_fold(text.to_owned(), |text, overlay| edit::set_witness(&text, overlay, pin))
-    });
-    let file = manifest.file.display();
-    match edited {
-        Ok(()) => ui.note(format_args!("{file}: the pin is now the witness of {}", new.join(", "))),
-        Err(error) => {
-            ui.warn(format_args!("{file}: the witness of {} is not noted: {error}", new.join(", ")));
-            return false;
-        }
-    }
-    true
-}
-
-/// What a manifest says about an overlay and the pin, without comments; `None`: it is not TOML, or has no such overlay.
-fn table_of(text: &str, overlay: &str) -> Option<(String, String)> {
-    let document = text.parse::<toml_edit::DocumentMut>().ok()?;
-    let pin = document.get("upstream")?.get("pin")?.as_str()?.to_owned();
-    let overlays = document.get("overlay")?.as_array_of_tables()?;
-    let table =
-        overlays.iter().find(|table| table.get("name").and_then(|name| name.as_str()) == Some(overlay))?;
-    Some((pin, table.to_string()))
-}
-
-/// Remembers the verdicts for `status`.
-fn note_verdicts(
-    workspace: &Workspace,
-    profile: Option<&Name>,
-    outcome: &Outcome,
-    reports: &[OverlayReport],
-    ui: &mut Ui,
-) {
-    let manifest = &workspace.manifest;
-    let file = workspace.root.join(verdicts::file(&manifest.docs_folder(), manifest.upstream.name.as_str()));
-    let mut verdicts = verdicts::load(&file);
-    for decision in &outcome.decisions {
-        let report = reports.iter().find(|report| report.name == decision.overlay);
-        let Some(report) = report.filter(|_| decision.verdict != Verdict::Inconclusive) else { continue };
-        let noted = Noted {
-            verdict: decision.verdict.as_str().to_owned(),
-            recorded: now(),
-            content: report.content_digest(manifest.upstream.pin.value),
-        };
-        verdicts.note(decision.overlay.as_str(), profile.map(Name::as_str), noted);
-    }
-    if let Err(error) = verdicts.write(&file, |overlay| manifest.overlay(overlay).is_some()) {
-        ui.warn(format_args!("the verdicts cannot be noted in `{}`: {error}", file.display()));
-    }
-}
-
-fn document(workspace: &Workspace, profile: Option<&Name>, outcome: &Outcome) -> Value {
-    let upstream = &workspace.manifest.upstream;
-    let overlays: Vec<Value> = outcome
-        .candidates
-        .iter()
-        .zip(&outcome.decisions)
-        .map(|(candidate, decision)| {
-            let mut value = serde_json::to_value(decision).unwrap_or_default();
-            if let Value::Object(object) = &mut value {
-                object.insert("advice".to_owned(), decision.verdict.advice().into());
-                object.insert("removed".to_owned(), json!(candidate.variants.removed));
-                let witness = candidate.variants.witness.as_ref().map(|[without, _]| match &without.fault {
-                    Some(fault) => json!({ "patch": fault.display().to_string() }),
-                    None => json!(without.commit),
-                });
-                object.insert("witness".to_owned(), witness.unwrap_or_else(|| json!(upstream.pin.value)));
-            }
-            value
-        })
-        .collect();
-    let mut document = json!({
-        "schema": "overlaid.prove.v1",
-        "upstream": upstream.name.value,
-        "pin": upstream.pin.value,
-        "profile": profile,
-        "overlays": overlays,
-        "together": Value::Null,
-        "rivals": outcome.rivals.iter().map(rivals::document).collect::<Vec<_>>(),
-        "left": outcome.left.iter().map(|planned| json!({
-            "variant": planned.variant,
-            "test": planned.test,
-            "runs": planned.runs,
-            "millis": planned.millis,
-        })).collect::<Vec<_>>(),
-        "on_record": outcome.on_record.iter().map(|valid| json!({
-            "variant": valid.variant,
-            "test": valid.test,
-            "runs": valid.runs,
-        })).collect::<Vec<_>>(),
-        "budget_used_up": outcome.too_short.is_some(),
-    });
-    if let Some((members, together)) = &outcome.together {
-        let (answer, cases, reasons) = match together {
-            Together::AllCanGo => ("all-can-go", json!([]), json!([])),
-            Together::NotTogether { cases } => ("not-together", json!(cases), json!([])),
-            Together::Unknown { reasons } => ("unknown", json!([]), json!(reasons)),
-        };
-        document["together"] =
-            json!({ "overlays": members, "answer": answer, "cases": cases, "reasons": reasons });
-    }
-    document
 }
 
 /// Text of a reason, fit for a terminal.

@@ -148,7 +148,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         Ok(())
     })?;
     let mut answer = Answer::Yes;
-    let mut something_passed = false;
+    let (mut something_ran, mut something_passed) = (false, false);
     let mut documents = Vec::new();
     for test in &tests {
         let Some(columns) = columns.get(&test.name.value) else { continue };
@@ -158,12 +158,19 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             true => Answer::Unknown,
             false => answer_of(columns, &cases),
         });
+        something_ran |= cases.iter().flatten().any(|cases| !cases.is_empty());
         something_passed |= cases.iter().flatten().flat_map(BTreeMap::values).any(|case| passes(&case.seen));
         if ui.is_json() {
             documents.push(to_json(test, columns, &cases));
         } else {
             print(test, columns, &cases, &workspace.root, args.verbose, ui);
         }
+    }
+    if let ([test], false, false) = (&tests[..], alone.is_empty(), something_ran) {
+        let name = test.name.as_str();
+        ui.warn(format_args!(
+            "`{name}` reports no such case; `overlaid test {name} --verbose` lists those that it has"
+        ));
     }
     if answer == Answer::Yes && !something_passed {
         ui.warn("every case was skipped, so nothing was tested");
