@@ -2,12 +2,13 @@
 //!
 //! Decides nothing: what a report says is `report`'s business.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::evidence::{Record, parse_record};
 use crate::report::check::RecordAnswer;
 use crate::report::facts::{OPEN, RecordFile};
+use crate::report::retired::Retired;
 
 use super::hashes::{sha256_of, write_atomically};
 use super::own_files::{Disk, OwnFiles};
@@ -52,6 +53,15 @@ pub fn reports(root: &Path, docs: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Load
         }
     }
     Ok(found)
+}
+
+/// The records of evidence that drops went by: they say why an overlay is gone, and are kept for that.
+#[must_use]
+pub fn of_drops(root: &Path, docs: &Path) -> BTreeSet<String> {
+    let files = std::fs::read_dir(root.join(docs).join("retired")).into_iter().flatten();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
+    let retired = texts.filter_map(|text| toml::from_str::<Retired>(&text).ok());
+    retired.flat_map(|retired| retired.evidence).collect()
 }
 
 /// A record of evidence, and what is to be said of it. `sha256`: what its file hashed to.

@@ -6,6 +6,7 @@ use crate::id::{CommitId, Name};
 use crate::io::lab::records;
 use crate::io::lab::standing::{Standing, Standings};
 use crate::io::own_files::{Disk, OwnFiles};
+use crate::io::report_files;
 use crate::io::workspace::find_manifests;
 use crate::manifest::Profile;
 use crate::verify::Finding;
@@ -19,6 +20,16 @@ use super::Checked;
 struct Odd {
     stale: Vec<(String, String)>,
     of_other_commits: Vec<(String, CommitId)>,
+}
+
+impl Odd {
+    /// All but these records, by the names of their files.
+    fn without(mut self, kept: &BTreeSet<String>) -> Self {
+        let is_kept = |file: &str| file.rsplit('/').next().is_some_and(|name| kept.contains(name));
+        self.stale.retain(|(file, _)| !is_kept(file));
+        self.of_other_commits.retain(|(file, _)| !is_kept(file));
+        self
+    }
 }
 
 impl Checked<'_> {
@@ -48,12 +59,14 @@ impl Checked<'_> {
         for record in known {
             by_profile.entry(record.profile.clone()).or_default().push(record);
         }
+        let of_drops = report_files::of_drops(root, &manifest.docs_folder());
         let mut standing = Vec::new();
         for (profile, records) in by_profile {
             let profile = profile.as_ref().and_then(|profile| manifest.profile(profile.as_str()));
             let Ok(features) = self.context.features(self.workspace, profile) else { continue };
             let (odd, holding) = self.held_against_today(profile, &features, records);
             for (test, odd) in odd {
+                let odd = odd.without(&of_drops);
                 let name = profile.map(|profile| &profile.name.value);
                 findings.extend(evidence::stale(&test, name, &odd.stale));
                 findings.extend(evidence::of_other_commits(&test, name, &odd.of_other_commits));
