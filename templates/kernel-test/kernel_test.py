@@ -244,7 +244,7 @@ def _fill_shared(value):
     if _fill_kernel is None:
         _fill_kernel = cupy.RawKernel(
             'extern "C" __global__ void fill(float word, unsigned words) {'
-            " extern __shared__ float all[]; volatile float* to = all;"
+            " extern __shared__ float shared_words[]; volatile float* to = shared_words;"
             " for (unsigned i = threadIdx.x; i < words; i += blockDim.x) to[i] = word; }",
             "fill",
         )
