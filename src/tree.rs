@@ -11,7 +11,7 @@ use crate::id::{BlobId, UpstreamPath};
 
 /// The kinds of entries that git knows, with its modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "proof"), derive(schemars::JsonSchema))]
 pub enum Mode {
     /// A file, 100644.
     #[serde(rename = "100644")]
@@ -54,7 +54,7 @@ impl Mode {
 
 /// An entry of a tree by the name of its content. For a submodule, `id` is the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(all(test, feature = "proof"), derive(schemars::JsonSchema))]
 pub struct Entry {
     /// What kind of entry it is.
     pub mode: Mode,

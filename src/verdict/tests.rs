@@ -484,7 +484,7 @@ fn what_goes_with_it_is_named() {
     let decision = decide(&proof);
     assert_eq!(
         decision.first_line,
-        "needed: without it and `user`, which needs it, 1 case that it mends fails, and it breaks none"
+        "needed: 1 case fails without it and `user`, which needs it, and passes with it; it breaks none"
     );
     assert!(codes(&decision).contains(&"removed-with"));
 }

@@ -25,8 +25,7 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
     let Decision { fixed, broken, attributed, silenced, .. } = decision;
     match decision.verdict {
         Verdict::Needed => {
-            let mut line =
-                format!("needed: {without} {}, and it breaks none", fail(fixed.len(), "that it mends"));
+            let mut line = format!("needed: {}; it breaks none", turn(fixed.len(), &without, "with it"));
             if !silenced.is_empty() {
                 line.push_str(&format!(
                     "; but {} loudly without it and silently with it",
@@ -37,14 +36,14 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
         }
         Verdict::Harmful => {
             format!(
-                "harmful: with it {}, and it mends none; drop it now",
-                fail_that(broken.len(), "passes without", "pass without")
+                "harmful: {}, and it mends none; drop it now",
+                turn(broken.len(), "with it", "without it")
             )
         }
         Verdict::Mixed => format!(
-            "mixed: {without} {}, and with it {}; a person decides",
-            fail(fixed.len(), "that it mends"),
-            fail_that(broken.len(), "passes without", "pass without")
+            "mixed: {}, and {}; a person decides",
+            turn(fixed.len(), &without, "with it"),
+            turn(broken.len(), "with it", "without it")
         ),
         Verdict::Ineffective => {
             let still = decision.unfixed.iter().filter(|id| attributed.contains(id)).count();
@@ -83,9 +82,13 @@ fn fail(n: usize, which: &str) -> String {
     if n == 1 { format!("1 case{space}{which} fails") } else { format!("{n} cases{space}{which} fail") }
 }
 
-/// As [`fail`], with a clause that has a number, too.
-fn fail_that(n: usize, one: &str, many: &str) -> String {
-    fail(n, &format!("that {}", if n == 1 { one } else { many }))
+/// Cases that come out one way on one side and the other way on the other.
+fn turn(n: usize, fails: &str, passes: &str) -> String {
+    if n == 1 {
+        format!("1 case fails {fails} and passes {passes}")
+    } else {
+        format!("{n} cases fail {fails} and pass {passes}")
+    }
 }
 
 /// Some cases by name, and how many more there are: `rms {"axis":512}, rms {"axis":513} and 32 more`.
@@ -288,8 +291,8 @@ mod tests {
 
     #[test]
     fn one_case_fails_and_two_cases_fail() {
-        let said = |n| fail_that(n, "passes without", "pass without");
-        assert_eq!(said(1), "1 case that passes without fails");
-        assert_eq!(said(2), "2 cases that pass without fail");
+        let said = |n| turn(n, "without it", "with it");
+        assert_eq!(said(1), "1 case fails without it and passes with it");
+        assert_eq!(said(2), "2 cases fail without it and pass with it");
     }
 }
