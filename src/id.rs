@@ -71,8 +71,13 @@ fn hex_digit(digit: u8) -> u8 {
     }
 }
 
-fn write_hex(id: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+fn write_hex(id: &[u8; 20], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [0; 40];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(id) {
+        pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+    f.write_str(std::str::from_utf8(&text).unwrap_or_default())
 }
 
 macro_rules! id_type {

@@ -130,6 +130,14 @@ pub trait Upstream: Sync {
         walk_one_by_one(self, question)
     }
 
+    /// Whether the history of these commits has more commits than that.
+    ///
+    /// # Errors
+    /// If not enough of it is here to tell.
+    fn is_longer_than(&self, _heads: &[CommitId], _commits: usize) -> Result<bool, UpstreamError> {
+        Ok(false)
+    }
+
     /// Whether a blob with this name can be part of the upstream's history. `false` only if that is certain.
     ///
     /// # Errors
@@ -166,8 +174,6 @@ pub struct Walked {
     pub touches: Vec<Reached>,
     /// For each head, the heads that reach it: itself, and those that it is an ancestor of.
     pub heads: Vec<Heads>,
-    /// For each head, how many commits it reaches.
-    pub commits: Vec<usize>,
     /// For each head, how many commits the first head reaches and it does not.
     pub behind: Vec<usize>,
 }
@@ -234,7 +240,6 @@ fn walk_one_by_one<U: Upstream + ?Sized>(upstream: &U, question: &Walk<'_>) -> R
         }
         walked.heads.push(heads);
         let touches = upstream.history(*head, None, &paths)?;
-        walked.commits.push(0);
         walked.behind.push(0);
         for touch in touches {
             let key = (touch.commit, touch.path.clone());

@@ -17,7 +17,7 @@ use crate::overlay::Loaded;
 use crate::provenance::{Look, OverlayReport};
 use crate::report::ci::{Format, Notice};
 
-use document::{document, to_json};
+use document::Document;
 pub use inspected::{branch_is_missing, inspect_all, inspect_kept, kept_reports};
 pub use order::by_need;
 pub use words::{date, describe_activity, describe_age, describe_change, describe_commit};
@@ -79,7 +79,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.fingerprint {
         return fingerprint::print(context, ui);
     }
-    let mut documents = Vec::new();
+    let mut document = Document::new();
     let mut notices = Vec::new();
     let mut known = BTreeSet::new();
     let mut failure = None;
@@ -117,7 +117,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         if args.format != Format::Text {
             notices.extend(loaded.iter().zip(&reports).filter_map(|(l, r)| notice(&workspace, l, r)));
         } else if ui.is_json() {
-            documents.push(to_json(&workspace, &loaded, &reports));
+            document.add(&workspace, &loaded, &reports);
         } else {
             let on =
                 show::On { profile, features, is_chosen: profile.is_some() || !context.features.is_empty() };
@@ -128,7 +128,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         return Err(Failure::unknown_overlay(name, &known));
     }
     if ui.is_json() {
-        ui.document(&document(documents));
+        ui.document(&document);
     }
     explained::print_for_ci(args.format, "status", &notices, ui)?;
     Ok(if failure.is_some() { Answer::Unknown } else { Answer::Yes })

@@ -146,9 +146,11 @@ impl Ui {
     }
 
     /// The result as a JSON document.
-    pub fn document(&mut self, document: &serde_json::Value) {
+    pub fn document(&mut self, document: &impl serde::Serialize) {
         // It has no colours to take out, and can be long.
-        self.bytes(format!("{document:#}\n").as_bytes());
+        let mut text = serde_json::to_vec_pretty(document).unwrap_or_default();
+        text.push(b'\n');
+        self.bytes(&text);
     }
 
     /// What is going on.

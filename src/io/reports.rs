@@ -93,7 +93,7 @@ impl Reports {
         let is_text = report.paths.iter().all(|path| {
             let to = path.to.as_ref().map(|(to, _)| to);
             std::iter::once(&path.path).chain(to).all(|path| std::str::from_utf8(path.as_bytes()).is_ok())
-        }) && serde_json::to_string(report).is_ok();
+        }) && serde_json::to_writer(std::io::sink(), report).is_ok();
         if report.state != State::Unknown && is_known && !waits && is_text {
             self.kept.insert(self.key(loaded, all), report.clone());
         }

@@ -129,7 +129,7 @@ impl Histories {
         histories
     }
 
-    /// First who reaches whom, which is cheap, then the paths.
+    /// First how long the history is, which is cheap, then the paths.
     fn ask(
         &mut self,
         all: &[UpstreamPath],
@@ -137,9 +137,7 @@ impl Histories {
         deep: bool,
         upstream: &dyn Upstream,
     ) -> Result<Walked, UpstreamError> {
-        let lineage = upstream.walk(&Walk { heads: &self.heads, between: &[], common: &[] })?;
-        let longest = lineage.commits.iter().max().copied().unwrap_or(0);
-        let common = if deep || longest <= SHORT {
+        let common = if deep || !upstream.is_longer_than(&self.heads, SHORT)? {
             all
         } else {
             self.elsewhere = Elsewhere::Names;

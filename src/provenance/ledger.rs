@@ -67,7 +67,7 @@ pub(super) enum Judgement {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     texts: Vec<Arc<[u8]>>,
-    known_texts: HashMap<Arc<[u8]>, Text>,
+    known_texts: HashMap<Arc<[u8]>, Text, foldhash::fast::RandomState>,
     /// The text of each identity.
     text_of: Vec<Text>,
     versions: HashMap<Entry, Arc<Version>>,
@@ -113,7 +113,7 @@ impl Tally {
 }
 
 /// Touches whose contents are read at once.
-const AT_ONCE: usize = 128;
+const AT_ONCE: usize = 512;
 
 impl Ledger {
     /// Follows the path from its content at the base over these touches, oldest first, to that at the pin. `known` are

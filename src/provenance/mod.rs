@@ -22,6 +22,8 @@ mod same;
 mod state;
 mod work;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
@@ -221,12 +223,9 @@ impl OverlayReport {
     /// The commits that the overlay undoes on any path, oldest first, each once.
     #[must_use]
     pub fn undoes(&self) -> Vec<&Commit> {
-        let mut commits: Vec<&Commit> = Vec::new();
-        for commit in self.paths.iter().flat_map(|path| &path.undoes) {
-            if !commits.iter().any(|known| known.id == commit.id) {
-                commits.push(commit);
-            }
-        }
+        let mut seen = BTreeSet::new();
+        let all = self.paths.iter().flat_map(|path| &path.undoes);
+        let mut commits: Vec<&Commit> = all.filter(|commit| seen.insert(commit.id)).collect();
         commits.sort_by_key(|commit| commit.committed);
         commits
     }

@@ -19,7 +19,7 @@ pub struct Generated {
     pub parents: Vec<Vec<usize>>,
 }
 
-const PATHS: [&str; 9] = ["a", "a/b", "a/b/c", "d/x", "d/y", "d/e/z", "d/e", "m", "n o"];
+const PATHS: [&str; 10] = ["a", "a/b", "a/b/c", "d/x", "d/y", "d/e/z", "d/e", "m", "n o", "é"];
 
 type Tree = BTreeMap<&'static str, (&'static str, usize)>;
 
@@ -38,12 +38,14 @@ pub enum Graph {
     Nothing,
     /// Some commits and their ancestors.
     Some,
-    /// All commits, in two files.
+    /// All commits, in two files, with filters of changed paths in the second one.
     Split,
     All,
+    /// All commits, with filters of changed paths.
+    Filters,
 }
 
-pub const GRAPHS: [Graph; 4] = [Graph::Nothing, Graph::Some, Graph::Split, Graph::All];
+pub const GRAPHS: [Graph; 5] = [Graph::Nothing, Graph::Some, Graph::Split, Graph::All, Graph::Filters];
 
 /// A history without anything in common for each seed, in one new repository: starting git is what takes time.
 pub fn generate(dir: &Path, seeds: Range<u64>, graph: Graph) -> Vec<Generated> {
@@ -80,9 +82,13 @@ pub fn generate(dir: &Path, seeds: Range<u64>, graph: Graph) -> Vec<Generated> {
         Graph::Some => _ = git_input(dir, &["commit-graph", "write", "--stdin-commits"], some.as_bytes()),
         Graph::Split => {
             git_input(dir, &["commit-graph", "write", "--stdin-commits", "--split"], some.as_bytes());
-            git(dir, &["commit-graph", "write", "--reachable", "--split=no-merge"]);
+            git(dir, &["commit-graph", "write", "--reachable", "--split=no-merge", "--changed-paths"]);
         }
         Graph::All => _ = git(dir, &["commit-graph", "write", "--reachable"]),
+        Graph::Filters => {
+            git(dir, &["config", "commitGraph.changedPathsVersion", "2"]);
+            git(dir, &["commit-graph", "write", "--reachable", "--changed-paths"]);
+        }
     }
     generated
 }
@@ -161,7 +167,7 @@ type Touches = BTreeMap<(CommitId, UpstreamPath), (Vec<Option<Entry>>, Option<En
 /// What `git log -c --full-history --raw` says.
 fn by_git(dir: &Path, revs: &[String], paths: &[UpstreamPath]) -> Touches {
     let mut args: Vec<String> =
-        "--literal-pathspecs log --full-history -c --raw --no-renames --no-abbrev --format=%H"
+        "-c core.quotePath=false --literal-pathspecs log --full-history -c --raw --no-renames --no-abbrev --format=%H"
             .split(' ')
             .map(str::to_owned)
             .collect();
@@ -266,11 +272,21 @@ fn a_walk_says_of_every_head_what_history_says() {
                     assert_eq!(walked.heads[place].has(other), is_ancestor);
                 }
             }
-            // What all heads reach is left out where it does not matter.
-            let between = store.walk(&Walk { heads: &heads, between: &paths, common: &[] }).unwrap();
+            // What all heads reach is left out where it does not matter, and not even looked at by another store.
             let some: Vec<_> =
                 walked.touches.iter().filter(|reached| reached.heads.count() < heads.len()).collect();
-            assert_eq!(between.touches.iter().collect::<Vec<_>>(), some);
+            for store in [&store, &Store::at(&dir).unwrap()] {
+                let between = store.walk(&Walk { heads: &heads, between: &paths, common: &[] }).unwrap();
+                assert_eq!(between.touches.iter().collect::<Vec<_>>(), some);
+                assert_eq!(between.heads, walked.heads);
+                assert_eq!(between.behind, walked.behind);
+            }
+            let ancestors = super::ancestry::ancestors(&one.parents);
+            let number = |id: &CommitId| one.commits.iter().position(|other| other == id).unwrap();
+            let reached: BTreeSet<_> = heads.iter().flat_map(|head| &ancestors[number(head)]).collect();
+            for most in [0, reached.len() - 1, reached.len(), reached.len() + 1] {
+                assert_eq!(store.is_longer_than(&heads, most).unwrap(), reached.len() > most);
+            }
         }
     }
     assert!(seen > 1500, "the generator makes too little: {seen}");

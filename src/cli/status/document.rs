@@ -1,76 +1,101 @@
 //! What `overlaid status --json` prints.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::accept::{Acceptance, acceptance};
-use crate::id::CommitId;
+use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::io::workspace::Workspace;
 use crate::lex::Delta;
 use crate::overlay::Loaded;
-use crate::provenance::{Note, OverlayReport, PathReport, pull_request_number};
+use crate::provenance::{Note, OldLine, OverlayNote, OverlayReport, PathReport, Side, pull_request_number};
 use crate::upstream::Commit;
 
 use super::drop_when;
 use super::words::date;
 
-pub(super) fn document(parts: Vec<(Value, Vec<Value>)>) -> Value {
-    let (upstreams, overlays): (Vec<Value>, Vec<Vec<Value>>) = parts.into_iter().unzip();
-    json!({
-        "schema": "overlaid.status.v1",
-        "upstreams": upstreams,
-        "overlays": overlays.into_iter().flatten().collect::<Vec<_>>(),
-    })
+/// The document. Fields stand in the order of the alphabet, as in all documents; what there can be thousands of is no
+/// `Value`, which takes many times the time and the memory.
+#[derive(Serialize)]
+pub(super) struct Document {
+    overlays: Vec<Overlay>,
+    schema: &'static str,
+    upstreams: Vec<Value>,
 }
 
-pub(super) fn to_json(
-    workspace: &Workspace,
-    loaded: &[&Loaded],
-    reports: &[OverlayReport],
-) -> (Value, Vec<Value>) {
-    let upstream = &workspace.manifest.upstream;
-    let name = &upstream.name.value;
-    let about = json!({
-        "name": name,
-        "manifest": workspace.manifest.file.display().to_string(),
-        "pin": upstream.pin.value,
-        "branch": upstream.branch.as_ref().map(|branch| &branch.value),
-    });
-    let docs = workspace.root.join(workspace.manifest.docs_folder());
-    let known = drop_when::Known::load(&docs, name.as_str());
-    let overlays = loaded
-        .iter()
-        .zip(reports)
-        .map(|(loaded, report)| {
-            let verdict = known.verdicts.last(report.name.as_str(), None).map(|(profile, noted)| {
-                json!({
-                    "verdict": noted.verdict,
-                    "profile": profile,
-                    "recorded": noted.recorded,
-                    "holds": noted.content == report.content_digest(upstream.pin.value),
-                })
-            });
+impl Document {
+    pub(super) fn new() -> Self {
+        Self { overlays: Vec::new(), schema: "overlaid.status.v1", upstreams: Vec::new() }
+    }
+
+    /// Adds a manifest's overlays.
+    pub(super) fn add(&mut self, workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport]) {
+        let upstream = &workspace.manifest.upstream;
+        self.upstreams.push(json!({
+            "name": upstream.name.value,
+            "manifest": workspace.manifest.file.display().to_string(),
+            "pin": upstream.pin.value,
+            "branch": upstream.branch.as_ref().map(|branch| &branch.value),
+        }));
+        let docs = workspace.root.join(workspace.manifest.docs_folder());
+        let known = drop_when::Known::load(&docs, upstream.name.value.as_str());
+        let pairs = loaded.iter().zip(reports);
+        self.overlays.extend(pairs.map(|(loaded, report)| Overlay::new(workspace, loaded, report, &known)));
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Overlay {
+    accepted: Value,
+    base: Option<CommitId>,
+    drop_when: Option<Value>,
+    name: String,
+    notes: Vec<Value>,
+    paths: Vec<Path>,
+    pin: CommitId,
+    reason: Option<String>,
+    reasons: Vec<Value>,
+    state: &'static str,
+    tests: Vec<String>,
+    undoes: Vec<OneCommit>,
+    upstream: String,
+    verdict: Option<Value>,
+}
+
+impl Overlay {
+    fn new(workspace: &Workspace, loaded: &Loaded, report: &OverlayReport, known: &drop_when::Known) -> Self {
+        let pin = workspace.manifest.upstream.pin.value;
+        let verdict = known.verdicts.last(report.name.as_str(), None).map(|(profile, noted)| {
             json!({
-                "name": report.name,
-                "upstream": name,
-                "state": report.state.as_str(),
-                "reason": loaded.overlay.reason.as_ref().map(|reason| &reason.value),
-                "base": loaded.overlay.base.as_ref().map(|base| base.value),
-                "pin": upstream.pin.value,
-                "tests": loaded.overlay.tests.iter().map(|test| test.as_str()).collect::<Vec<_>>(),
-                "undoes": report.undoes().iter().map(|commit| commit_json(commit)).collect::<Vec<_>>(),
-                "paths": report.paths.iter().map(path_json).collect::<Vec<_>>(),
-                "reasons": reasons_json(report),
-                "notes": report.notes.iter()
-                    .map(|note| json!({ "code": note.code(), "text": note.to_string() })).collect::<Vec<_>>(),
-                "drop-when": loaded.overlay.drop_when.as_ref().map(|when| {
-                    drop_when::to_json(&when.value, report, &known, upstream.pin.value)
-                }),
-                "verdict": verdict,
-                "accepted": accepted_json(loaded, report, upstream.pin.value),
+                "verdict": noted.verdict,
+                "profile": profile,
+                "recorded": noted.recorded,
+                "holds": noted.content == report.content_digest(pin),
             })
-        })
-        .collect();
-    (about, overlays)
+        });
+        let overlay = &loaded.overlay;
+        let note = |note: &OverlayNote| json!({ "code": note.code(), "text": note.to_string() });
+        Self {
+            accepted: accepted_json(loaded, report, pin),
+            base: overlay.base.as_ref().map(|base| base.value),
+            drop_when: overlay
+                .drop_when
+                .as_ref()
+                .map(|when| drop_when::to_json(&when.value, report, known, pin)),
+            name: report.name.to_string(),
+            notes: report.notes.iter().map(note).collect(),
+            paths: report.paths.iter().map(Path::new).collect(),
+            pin,
+            reason: overlay.reason.as_ref().map(|reason| reason.value.clone()),
+            reasons: reasons_json(report),
+            state: report.state.as_str(),
+            tests: overlay.tests.iter().map(|test| test.as_str().to_owned()).collect(),
+            undoes: report.undoes().into_iter().map(OneCommit::new).collect(),
+            upstream: workspace.manifest.upstream.name.value.to_string(),
+            verdict,
+        }
+    }
 }
 
 /// Whether the state is meant, and why.
@@ -91,73 +116,170 @@ fn reasons_json(report: &OverlayReport) -> Vec<Value> {
     whole.chain(paths).collect()
 }
 
-fn path_json(path: &PathReport) -> Value {
-    json!({
-        "path": path.path,
-        "state": path.state.as_str(),
-        "why": path.why,
-        "undoes": path.undoes.iter().map(commit_json).collect::<Vec<_>>(),
-        "included": path.included.iter().map(commit_json).collect::<Vec<_>>(),
-        "moved-by": path.moved_by.iter().map(CommitId::to_string).collect::<Vec<_>>(),
-        "to": path.to.as_ref().map(|(to, _)| to),
-        "similarity": path.to.as_ref().map(|(_, similarity)| similarity),
-        "by": path.by.as_ref().map(commit_json),
-        "notes": path.notes.iter().map(note_json).collect::<Vec<_>>(),
-        "compared": if path.by_name_only { "names" } else { "code" },
-        "delta": path.delta.map(Delta::as_str),
-        "against-base": path.against_base.map(lines_json),
-        "against-pin": path.against_pin.map(lines_json),
-        "blobs": {
-            "base": path.blobs.base, "pin": path.blobs.pin, "overlay": path.blobs.overlay,
-        },
-    })
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Path {
+    against_base: Option<Lines>,
+    against_pin: Option<Lines>,
+    blobs: Contents,
+    by: Option<OneCommit>,
+    compared: &'static str,
+    delta: Option<&'static str>,
+    included: Vec<OneCommit>,
+    moved_by: Vec<CommitId>,
+    notes: Vec<OneNote>,
+    path: UpstreamPath,
+    similarity: Option<u8>,
+    state: &'static str,
+    to: Option<UpstreamPath>,
+    undoes: Vec<OneCommit>,
+    why: String,
+}
+
+impl Path {
+    fn new(path: &PathReport) -> Self {
+        let commits = |commits: &[Commit]| commits.iter().map(OneCommit::new).collect();
+        let (to, similarity) = path.to.clone().unzip();
+        Self {
+            against_base: path.against_base.map(Lines::new),
+            against_pin: path.against_pin.map(Lines::new),
+            blobs: Contents { base: path.blobs.base, overlay: path.blobs.overlay, pin: path.blobs.pin },
+            by: path.by.as_ref().map(OneCommit::new),
+            compared: if path.by_name_only { "names" } else { "code" },
+            delta: path.delta.map(Delta::as_str),
+            included: commits(&path.included),
+            moved_by: path.moved_by.clone(),
+            notes: path.notes.iter().map(OneNote::new).collect(),
+            path: path.path.clone(),
+            similarity,
+            state: path.state.as_str(),
+            to,
+            undoes: commits(&path.undoes),
+            why: path.why.clone(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Contents {
+    base: Option<BlobId>,
+    overlay: Option<BlobId>,
+    pin: Option<BlobId>,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    added: usize,
+    removed: usize,
+}
+
+impl Lines {
+    fn new((added, removed): (usize, usize)) -> Self {
+        Self { added, removed }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct OneCommit {
+    date: String,
+    id: CommitId,
+    pull_request: Option<u64>,
+    subject: String,
+}
+
+impl OneCommit {
+    fn new(commit: &Commit) -> Self {
+        Self {
+            date: date(commit.committed),
+            id: commit.id,
+            pull_request: pull_request_number(commit),
+            subject: commit.subject.to_string(),
+        }
+    }
 }
 
 /// A note with what proves it.
-fn note_json(note: &Note) -> Value {
-    let mut value = json!({ "code": note.code(), "text": note.to_string() });
-    let range = |(first, last): &(usize, usize)| json!({ "first": first, "last": last });
-    let proof = match note {
-        Note::Resurrects(found) => json!({
-            "by": commit_json(&found.removed_by),
-            "lines": found.lines.iter()
-                .map(|line| json!({ "line": line.number, "text": line.text.to_string() })).collect::<Vec<_>>(),
-        }),
-        Note::HalfAbsorbed { has, lacks } => json!({
-            "has": has.iter().map(range).collect::<Vec<_>>(),
-            "lacks": lacks.iter().map(range).collect::<Vec<_>>(),
-        }),
-        Note::Reverted { taken_in, taken_out } => {
-            json!({ "in": commit_json(taken_in), "out": commit_json(taken_out) })
+#[derive(Default, Serialize)]
+struct OneNote {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<OneCommit>,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commits: Option<Vec<OneCommit>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    common: Option<Option<CommitId>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has: Option<Vec<Range>>,
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    taken_in: Option<OneCommit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacks: Option<Vec<Range>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<Vec<OneLine>>,
+    #[serde(rename = "out", skip_serializing_if = "Option::is_none")]
+    taken_out: Option<OneCommit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<Part>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<UpstreamPath>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<Side>,
+    text: String,
+}
+
+impl OneNote {
+    fn new(note: &Note) -> Self {
+        let plain = Self { code: note.code(), text: note.to_string(), ..Self::default() };
+        let ranges = |ranges: &[(usize, usize)]| {
+            Some(ranges.iter().map(|(first, last)| Range { first: *first, last: *last }).collect())
+        };
+        let line = |line: &OldLine| OneLine { line: line.number, text: line.text.to_string() };
+        match note {
+            Note::Resurrects(found) => Self {
+                by: Some(OneCommit::new(&found.removed_by)),
+                lines: Some(found.lines.iter().map(line).collect()),
+                ..plain
+            },
+            Note::HalfAbsorbed { has, lacks } => Self { has: ranges(has), lacks: ranges(lacks), ..plain },
+            Note::Reverted { taken_in, taken_out } => Self {
+                taken_in: Some(OneCommit::new(taken_in)),
+                taken_out: Some(OneCommit::new(taken_out)),
+                ..plain
+            },
+            Note::Neighbour(neighbour) => Self {
+                path: Some(neighbour.file.clone()),
+                side: Some(neighbour.side),
+                count: Some(neighbour.count),
+                commits: Some(neighbour.commits.iter().map(OneCommit::new).collect()),
+                ..plain
+            },
+            Note::Split(parts) => {
+                let part = |(path, share): &(UpstreamPath, u8)| Part { path: path.clone(), share: *share };
+                Self { parts: Some(parts.iter().map(part).collect()), ..plain }
+            }
+            Note::Diverged(common) => Self { common: Some(*common), ..plain },
+            Note::Ahead | Note::NotLexed(_) | Note::Conflict(_) => plain,
         }
-        Note::Neighbour(neighbour) => json!({
-            "path": neighbour.file,
-            "side": neighbour.side,
-            "count": neighbour.count,
-            "commits": neighbour.commits.iter().map(commit_json).collect::<Vec<_>>(),
-        }),
-        Note::Split(parts) => json!({
-            "parts": parts.iter()
-                .map(|(path, share)| json!({ "path": path, "share": share })).collect::<Vec<_>>(),
-        }),
-        Note::Diverged(common) => json!({ "common": common }),
-        Note::Ahead | Note::NotLexed(_) | Note::Conflict(_) => json!({}),
-    };
-    if let (Value::Object(value), Value::Object(proof)) = (&mut value, proof) {
-        value.extend(proof);
     }
-    value
 }
 
-fn lines_json((added, removed): (usize, usize)) -> Value {
-    json!({ "added": added, "removed": removed })
+#[derive(Serialize)]
+struct Range {
+    first: usize,
+    last: usize,
 }
 
-fn commit_json(commit: &Commit) -> Value {
-    json!({
-        "id": commit.id,
-        "date": date(commit.committed),
-        "subject": commit.subject.to_string(),
-        "pull-request": pull_request_number(commit),
-    })
+#[derive(Serialize)]
+struct OneLine {
+    line: usize,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Part {
+    path: UpstreamPath,
+    share: u8,
 }

@@ -122,8 +122,32 @@ pub(super) fn reachable(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Vec<Me
     Ok(newest_first(members))
 }
 
-/// Children before parents; among those that are free to come next, the one with the newest committer date.
-fn newest_first(members: Vec<Member>) -> Vec<Member> {
+/// Whether these reach more than so many commits. Does not read on once that is certain.
+///
+/// # Errors
+/// If one of the first so many is not here.
+pub(super) fn reach_more_than(
+    reader: &mut Reader<'_>,
+    heads: &[Oid],
+    most: usize,
+) -> Result<bool, UpstreamError> {
+    let mut seen: HashSet<Oid, IdState> = HashSet::default();
+    let mut open: Vec<Oid> = heads.iter().copied().filter(|head| seen.insert(*head)).collect();
+    while let Some(id) = open.pop() {
+        let header = reader.header(&id)?;
+        // A level is no higher than the longest way down.
+        let is_high = header.level != NO_LEVEL && header.level as usize > most;
+        if is_high || seen.len() > most {
+            return Ok(true);
+        }
+        open.extend(header.parents.iter().filter(|&parent| seen.insert(*parent)));
+    }
+    Ok(false)
+}
+
+/// Children before parents; among those that are free to come next, the one with the newest committer date, and of several
+/// such the one with the least id: however members were found.
+pub(super) fn newest_first(members: Vec<Member>) -> Vec<Member> {
     let place: ById<Oid, usize> =
         members.iter().enumerate().map(|(index, member)| (member.id, index)).collect();
     let mut children = vec![0_usize; members.len()];
@@ -134,18 +158,19 @@ fn newest_first(members: Vec<Member>) -> Vec<Member> {
     }
     let mut members: Vec<Option<Member>> = members.into_iter().map(Some).collect();
     let date = |member: &Option<Member>| member.as_ref().map_or(0, |member| member.header.committed);
+    let id = |member: &Option<Member>| Reverse(member.as_ref().map_or([0; 20], |member| member.id));
     let mut free: BinaryHeap<_> = (0..members.len())
         .filter(|&index| children[index] == 0)
-        .map(|index| (date(&members[index]), Reverse(index)))
+        .map(|index| (date(&members[index]), id(&members[index]), index))
         .collect();
     let mut ordered = Vec::with_capacity(members.len());
-    while let Some((_, Reverse(index))) = free.pop() {
+    while let Some((.., index)) = free.pop() {
         let Some(member) = members[index].take() else { continue };
         for parent in &member.header.parents {
             if let Some(&parent) = place.get(parent) {
                 children[parent] -= 1;
                 if children[parent] == 0 {
-                    free.push((date(&members[parent]), Reverse(parent)));
+                    free.push((date(&members[parent]), id(&members[parent]), parent));
                 }
             }
         }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use bstr::ByteSlice;
 use gix::objs::Kind;
 
-use super::objects::{Found, Objects, Oid, Reader, parse_tree, unreadable};
+use super::objects::{Objects, Oid, Reader, unreadable};
+use super::parsed::{Found, parse_tree};
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::Entry;
 use crate::upstream::{Link, UpstreamError};

@@ -2,18 +2,22 @@
 //!
 //! All paths are answered by one pass, level by level: first every commit's top folder, then the folders below
 //! that lead to a wanted path. A folder that is the same as in one of the parents holds no touch, since a touch
-//! differs from every parent; nothing below it is read. Each folder that differs is read once, in the order in
+//! differs from every parent; nothing below it is read. Where a commit-graph says in which paths a commit can differ from
+//! its first parent, the others are not looked for. Each folder that differs is read once, in the order in
 //! which the objects lie in their packs, by a few threads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bstr::{BStr, BString, ByteSlice};
 
 use super::ancestry::{self, Member};
-use super::objects::{ById, Found, IdState, Objects, Oid, Reader};
+use super::changed_paths::Sought;
+use super::objects::{ById, IdState, Objects, Oid};
 use super::packed_trees::PackedTrees;
-use super::places::Places;
+use super::parsed::Found;
+use super::places::Place;
 use super::taken_apart::Names;
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::Entry;
@@ -21,6 +25,9 @@ use crate::upstream::{Touch, UpstreamError};
 
 /// Folders that make another thread worth while.
 const FOLDERS_PER_THREAD: usize = 500;
+
+/// How many times a thread goes for more to do: some stretches of a pack take longer than others.
+const SHARES_PER_THREAD: usize = 6;
 
 /// The touches of `paths` by the commits that `tip` reaches and `exclude` does not. Commits come as in
 /// [`ancestry::range`]; the touches of a commit in the order of `paths`, each path once.
@@ -53,10 +60,14 @@ pub(super) fn touches_of(
         return Ok(Vec::new());
     }
 
+    let candidates = Candidates::of(objects, members, paths, &folders)?;
     let mut questions = objects.read(|reader| {
         let trees: ById<Oid, Oid> = members.iter().map(|member| (member.id, member.header.tree)).collect();
         let mut questions = Vec::with_capacity(members.len());
         for (commit, member) in members.iter().enumerate() {
+            if !candidates.is_any_below(commit, 0) {
+                continue;
+            }
             let mut before = Vec::with_capacity(member.header.parents.len());
             for parent in &member.header.parents {
                 before.push(Some(match trees.get(parent) {
@@ -76,7 +87,7 @@ pub(super) fn touches_of(
             break;
         }
         let contents = read_folders(objects, &folders, &questions)?;
-        questions = answer(&folders, &contents, &questions, &mut found);
+        questions = answer(&folders, &candidates, &contents, &questions, &mut found);
     }
     found.sort_by_key(|(commit, path, ..)| (*commit, *path));
     let touch = |(commit, path, before, after): Answer| {
@@ -173,6 +184,69 @@ pub(super) fn folders_of(paths: &[UpstreamPath]) -> Vec<Folder> {
     folders
 }
 
+/// The paths that commits can touch by the filters of the commit-graph, where there are such: a touch differs from every
+/// parent, and so from the first one.
+struct Candidates {
+    /// Words of bits for each set of paths; 0: there are no filters, and all paths are candidates.
+    words: usize,
+    of_commits: Vec<u64>,
+    below_folders: Vec<u64>,
+}
+
+impl Candidates {
+    fn of(
+        objects: &Objects,
+        members: &[&Member],
+        paths: &[UpstreamPath],
+        folders: &[Folder],
+    ) -> Result<Self, UpstreamError> {
+        let Some(changed) = objects.changed_paths() else {
+            return Ok(Self { words: 0, of_commits: Vec::new(), below_folders: Vec::new() });
+        };
+        let words = paths.len().div_ceil(64);
+        let mut below_folders = vec![0; folders.len() * words];
+        // A folder comes before those below it.
+        for (number, folder) in folders.iter().enumerate().rev() {
+            for (_, path, below) in &folder.names {
+                if let Some(path) = path {
+                    below_folders[number * words + path / 64] |= 1 << (path % 64);
+                }
+                for word in 0..below.map_or(0, |_| words) {
+                    below_folders[number * words + word] |= below_folders[below.unwrap_or(0) * words + word];
+                }
+            }
+        }
+        let sought: Vec<Sought> = paths.iter().map(Sought::new).collect();
+        let numbers: Vec<usize> = (0..members.len()).collect();
+        let found = Shares::of(&numbers, 1).by_threads(|shares| {
+            let mut found: Vec<(usize, usize)> = Vec::new();
+            for &commit in std::iter::from_fn(|| shares.take()).flatten() {
+                let place = members[commit].header.place;
+                let may = |path: &Sought| place.is_none_or(|place| changed.may_change(place, path));
+                let candidates = sought.iter().enumerate().filter(|(_, path)| may(path));
+                found.extend(candidates.map(|(path, _)| (commit, path)));
+            }
+            Ok(found)
+        })?;
+        let mut of_commits = vec![0; members.len() * words];
+        for (commit, path) in found.into_iter().flatten() {
+            of_commits[commit * words + path / 64] |= 1 << (path % 64);
+        }
+        Ok(Self { words, of_commits, below_folders })
+    }
+
+    fn has(&self, commit: usize, path: usize) -> bool {
+        self.words == 0 || self.of_commits[commit * self.words + path / 64] >> (path % 64) & 1 == 1
+    }
+
+    fn is_any_below(&self, commit: usize, folder: usize) -> bool {
+        let set = |sets: &[u64], number: usize, word: usize| sets[number * self.words + word];
+        let mut both = (0..self.words)
+            .map(|word| set(&self.of_commits, commit, word) & set(&self.below_folders, folder, word));
+        self.words == 0 || both.any(|both| both != 0)
+    }
+}
+
 /// Does this commit touch something in this folder, and what?
 struct Question {
     commit: usize,
@@ -200,6 +274,7 @@ type Contents = ById<(usize, Oid), Arc<Names>>;
 /// Takes the questions one level down: touches of paths that end here, and questions for the folders below.
 fn answer(
     folders: &[Folder],
+    candidates: &Candidates,
     contents: &Contents,
     questions: &[Question],
     found: &mut Vec<Answer>,
@@ -224,21 +299,16 @@ fn answer(
                 continue;
             }
             let before = || names_before.iter().map(|names| at(*names, name));
-            if let Some(path) = path {
+            if let Some(path) = path.filter(|path| candidates.has(question.commit, *path)) {
                 let after = as_entry(now);
                 let before: Vec<_> = before().map(as_entry).collect();
                 if !before.contains(&after) && (after.is_some() || !before.is_empty()) {
-                    found.push((question.commit, *path, before, after));
+                    found.push((question.commit, path, before, after));
                 }
             }
-            if let Some(folder) = folder {
+            if let Some(folder) = folder.filter(|folder| candidates.is_any_below(question.commit, *folder)) {
                 let before = before().map(as_folder).collect();
-                below.push(Question {
-                    commit: question.commit,
-                    folder: *folder,
-                    now: as_folder(now),
-                    before,
-                });
+                below.push(Question { commit: question.commit, folder, now: as_folder(now), before });
             }
         }
     }
@@ -259,6 +329,9 @@ fn as_folder(found: Option<Found>) -> Option<Oid> {
     }
 }
 
+/// A tree to be read: where it lies, as which folder, its id.
+type Wanted = (Option<Place>, usize, Oid);
+
 /// Reads each tree that a question names, once.
 fn read_folders(
     objects: &Objects,
@@ -267,43 +340,68 @@ fn read_folders(
 ) -> Result<Contents, UpstreamError> {
     let wanted: HashSet<(usize, Oid), IdState> =
         questions.iter().flat_map(|question| question.trees().map(|tree| (question.folder, tree))).collect();
-    let mut wanted: Vec<_> = wanted.into_iter().collect();
-    let available = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (wanted.len() / FOLDERS_PER_THREAD).clamp(1, available);
+    let wanted: Vec<(usize, Oid)> = wanted.into_iter().collect();
     let places = objects.places();
-    wanted.sort_by_cached_key(|(folder, tree)| (places.of_object(tree), *folder, *tree));
-    if threads == 1 {
-        return objects.read(|reader| read_share(reader, folders, places, &wanted));
+    let placed = Shares::of(&wanted, 1).by_threads(|shares| {
+        let place = |(folder, tree): &(usize, Oid)| (places.of_object(tree), *folder, *tree);
+        Ok(std::iter::from_fn(|| shares.take()).flatten().map(place).collect::<Vec<Wanted>>())
+    })?;
+    let mut placed = placed.concat();
+    placed.sort_unstable();
+    let read = Shares::of(&placed, SHARES_PER_THREAD).by_threads(|shares| {
+        objects.read(|reader| {
+            let mut contents = Contents::default();
+            let mut trees = PackedTrees::new(folders, places);
+            for (place, folder, tree) in std::iter::from_fn(|| shares.take()).flatten() {
+                let read = trees.read(reader, *folder, tree, *place)?;
+                contents.insert((*folder, *tree), Arc::clone(&read.names));
+            }
+            Ok(contents)
+        })
+    })?;
+    let mut contents = Contents::with_capacity_and_hasher(placed.len(), IdState::default());
+    read.into_iter().for_each(|read| contents.extend(read));
+    Ok(contents)
+}
+
+/// Items that threads take share by share, in their order, since one share can take longer than another.
+struct Shares<'a, I> {
+    items: &'a [I],
+    threads: usize,
+    size: usize,
+    taken: AtomicUsize,
+}
+
+impl<'a, I: Sync> Shares<'a, I> {
+    fn of(items: &'a [I], shares_per_thread: usize) -> Self {
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (items.len() / FOLDERS_PER_THREAD).clamp(1, available);
+        let size = if threads == 1 { items.len() } else { items.len().div_ceil(threads * shares_per_thread) };
+        Self { items, threads, size: size.max(1), taken: AtomicUsize::new(0) }
     }
-    let share = wanted.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = wanted
-            .chunks(share)
-            .map(|share| scope.spawn(|| objects.read(|reader| read_share(reader, folders, places, share))))
-            .collect();
-        let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
-        for thread in threads {
+
+    /// The next share.
+    fn take(&self) -> Option<&'a [I]> {
+        let start = self.taken.fetch_add(self.size, Ordering::Relaxed);
+        let rest = self.items.get(start..).filter(|rest| !rest.is_empty())?;
+        Some(&rest[..self.size.min(rest.len())])
+    }
+
+    /// What each thread makes of the shares that it takes.
+    fn by_threads<O: Send>(
+        &self,
+        work: impl Fn(&Self) -> Result<O, UpstreamError> + Sync,
+    ) -> Result<Vec<O>, UpstreamError> {
+        if self.threads == 1 {
+            return Ok(vec![work(self)?]);
+        }
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(|| work(self))).collect();
             let stopped = |_| UpstreamError::Unreadable {
                 what: "the upstream's folders".to_owned(),
                 why: "a thread that read them stopped".to_owned(),
             };
-            contents.extend(thread.join().map_err(stopped)??);
-        }
-        Ok(contents)
-    })
-}
-
-fn read_share(
-    reader: &mut Reader<'_>,
-    folders: &[Folder],
-    places: &Places,
-    wanted: &[(usize, Oid)],
-) -> Result<Contents, UpstreamError> {
-    let mut contents = Contents::with_capacity_and_hasher(wanted.len(), IdState::default());
-    let mut trees = PackedTrees::new(folders, places);
-    for &(folder, tree) in wanted {
-        let read = trees.read(reader, folder, &tree)?;
-        contents.insert((folder, tree), Arc::clone(&read.names));
+            threads.into_iter().map(|thread| thread.join().map_err(stopped)?).collect()
+        })
     }
-    Ok(contents)
 }

@@ -5,7 +5,9 @@
 //! read where it is and never written to. Nothing that an upstream contains is run: no hooks, no filters.
 
 mod ancestry;
+mod apart;
 mod cache;
+mod changed_paths;
 #[cfg(feature = "cli")]
 mod copy;
 mod environment;
@@ -18,6 +20,7 @@ mod names;
 mod objects;
 mod open;
 mod packed_trees;
+mod parsed;
 mod places;
 mod remote_refs;
 mod submodules;
@@ -34,8 +37,9 @@ pub use environment::Environment;
 pub use error::{FetchFailure, StoreError};
 pub use git::Progress;
 pub use names::ResolveError;
-use objects::{Found, Objects, Oid, Reader, parse_commit, parse_tree, unreadable};
+use objects::{Objects, Oid, Reader, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
+use parsed::{Found, parse_commit, parse_tree};
 pub use remote_refs::{Standing, resolve_revision};
 use submodules::Module;
 pub use submodules::{SubmoduleError, SubmoduleSpec, add_submodules, submodule_variable};
@@ -252,6 +256,11 @@ impl Store {
 
     fn own_walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
         walk::walk(&self.objects, question)
+    }
+
+    fn own_is_longer_than(&self, heads: &[CommitId], commits: usize) -> Result<bool, UpstreamError> {
+        let heads: Vec<Oid> = heads.iter().map(|head| *head.as_bytes()).collect();
+        self.objects.read(|reader| ancestry::reach_more_than(reader, &heads, commits))
     }
 
     fn may_have_own_blob(&self, id: BlobId) -> bool {

@@ -18,7 +18,7 @@ use crate::overlay::diff::delta::{Delta, Instruction};
 use crate::upstream::UpstreamError;
 
 /// Bytes of trees that are kept for deltas to come.
-const MOST_KEPT: usize = 24 << 20;
+const MOST_KEPT: usize = 8 << 20;
 
 /// Deltas one upon the other; git writes at most 4,095.
 const LONGEST_CHAIN: usize = 4_096;
@@ -80,7 +80,7 @@ impl<'a> PackedTrees<'a> {
         Self { folders, places, inflate, delta: Vec::new(), kept: Kept::default() }
     }
 
-    /// The tree, taken apart for the names of this folder.
+    /// The tree at this place, if it is in a pack, taken apart for the names of this folder.
     ///
     /// # Errors
     /// If it is not here, is no tree, or has a wanted name twice.
@@ -89,8 +89,9 @@ impl<'a> PackedTrees<'a> {
         reader: &mut Reader<'_>,
         folder: usize,
         tree: &Oid,
+        place: Option<Place>,
     ) -> Result<Rc<TakenApart>, UpstreamError> {
-        if let Some(known) = self.places.of_object(tree).and_then(|place| self.packed(folder, place)) {
+        if let Some(known) = place.and_then(|place| self.packed(folder, place)) {
             return Ok(known);
         }
         let bytes = reader.tree(tree)?.to_vec();

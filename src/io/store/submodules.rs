@@ -287,6 +287,10 @@ impl Upstream for Store {
         Ok(walked)
     }
 
+    fn is_longer_than(&self, heads: &[CommitId], commits: usize) -> Result<bool, UpstreamError> {
+        self.own_is_longer_than(heads, commits)
+    }
+
     fn blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
         match self.own_blobs(ids) {
             Err(UpstreamError::Missing { .. }) if !self.modules.is_empty() => {

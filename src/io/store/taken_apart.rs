@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::history::Folder;
-use super::objects::{Found, TreeLine, parse_tree_line};
+use super::parsed::{Found, TreeLine, parse_tree_line};
 
 /// What each wanted name stands for; `None`: it is not there.
 pub(super) type Names = [Option<Found>];

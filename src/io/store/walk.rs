@@ -7,27 +7,37 @@
 use std::sync::{Arc, PoisonError};
 
 use super::ancestry::{self, Member};
+use super::apart;
 use super::history::touches_of;
 use super::objects::{ById, Objects, Oid};
 use crate::upstream::{Heads, Reached, UpstreamError, Walk, Walked};
 
-/// All commits that some heads reach.
+/// The commits that some heads reach, or those of them that not all heads reach.
 pub(super) struct Lineage {
     heads: Vec<Oid>,
     members: Vec<Member>,
+    /// Whether those that all heads reach are among them.
+    is_whole: bool,
     reach: Reach,
 }
 
 impl Lineage {
-    /// That of these heads. The last one is kept: questions come in pairs.
-    fn of(objects: &Objects, heads: &[Oid]) -> Result<Arc<Self>, UpstreamError> {
+    /// That of these heads; `is_whole`: with the commits that all of them reach. The last one is kept: questions come in
+    /// pairs.
+    fn of(objects: &Objects, heads: &[Oid], is_whole: bool) -> Result<Arc<Self>, UpstreamError> {
         let kept = || objects.lineage.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().as_ref().filter(|known| known.heads == heads) {
+        let serves = |known: &&Arc<Self>| known.heads == heads && (known.is_whole || !is_whole);
+        if let Some(known) = kept().as_ref().filter(serves) {
             return Ok(Arc::clone(known));
         }
-        let members = objects.read(|reader| ancestry::reachable(reader, heads))?;
+        let apart = if is_whole { None } else { objects.read(|reader| apart::apart(reader, heads))? };
+        let is_whole = apart.is_none();
+        let members = match apart {
+            Some(members) => members,
+            None => objects.read(|reader| ancestry::reachable(reader, heads))?,
+        };
         let reach = Reach::of(&members, heads);
-        let lineage = Arc::new(Self { heads: heads.to_vec(), members, reach });
+        let lineage = Arc::new(Self { heads: heads.to_vec(), members, is_whole, reach });
         *kept() = Some(Arc::clone(&lineage));
         Ok(lineage)
     }
@@ -39,19 +49,17 @@ impl Lineage {
 /// If the history of a head is not all here.
 pub(super) fn walk(objects: &Objects, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
     let heads: Vec<Oid> = question.heads.iter().map(|head| *head.as_bytes()).collect();
-    let lineage = Lineage::of(objects, &heads)?;
-    let Lineage { members, reach, .. } = lineage.as_ref();
+    let lineage = Lineage::of(objects, &heads, !question.common.is_empty())?;
+    let Lineage { members, reach, is_whole, .. } = lineage.as_ref();
     let mut walked = Walked {
         touches: Vec::new(),
-        heads: reach.heads_of_heads(&heads),
-        commits: vec![0; heads.len()],
+        heads: reach.heads_of_heads(&heads, *is_whole),
         behind: vec![0; heads.len()],
     };
     for place in 0..members.len() {
         let by_first = reach.has(place, 0);
         for head in 0..heads.len() {
             let reached = reach.has(place, head);
-            walked.commits[head] += usize::from(reached);
             walked.behind[head] += usize::from(by_first && !reached);
         }
     }
@@ -115,10 +123,15 @@ impl Reach {
         heads
     }
 
-    fn heads_of_heads(&self, heads: &[Oid]) -> Vec<Heads> {
+    /// The heads that reach each head. One that is not here is reached by all, where only those are left out.
+    fn heads_of_heads(&self, heads: &[Oid], is_whole: bool) -> Vec<Heads> {
         let of = |id: &Oid| match self.places.get(id) {
             Some(place) => self.heads(*place, heads.len()),
-            None => Heads::none_of(heads.len()),
+            None => {
+                let mut all = Heads::none_of(heads.len());
+                (0..heads.len()).filter(|_| !is_whole).for_each(|head| all.add(head));
+                all
+            }
         };
         heads.iter().map(of).collect()
     }
