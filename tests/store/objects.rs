@@ -12,7 +12,7 @@ use super::git::{Scratch, commit, git, git_input, linear, path};
 use super::history::{Graph, generate};
 
 fn ls_tree(dir: &Path, at: CommitId) -> String {
-    git(dir, &["ls-tree", "-r", &at.to_string()])
+    git(dir, &["-c", "core.quotePath=false", "ls-tree", "-r", &at.to_string()])
 }
 
 fn as_ls_tree(store: &Store, at: CommitId) -> String {
