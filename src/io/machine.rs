@@ -82,10 +82,10 @@ pub type Stats = BTreeMap<PathBuf, String>;
 pub struct Places(BTreeSet<PathBuf>);
 
 impl Places {
-    /// The places of any build in this environment, and `more`: folders and files that options name. What is
-    /// below `own`, our own notes and builds, does not count. `None`: there are too many.
+    /// The places of any build in this environment. What is below `own`, our own notes and builds, does not count.
+    /// `None`: there are too many.
     #[must_use]
-    pub fn look(env: &Environment, more: &[PathBuf], own: &Path) -> Option<Self> {
+    pub fn look(env: &Environment, own: &Path) -> Option<Self> {
         let mut walk = Walk { own, found: BTreeMap::new() };
         for (place, depth) in OF_ALL {
             walk.place(Path::new(place), depth)?;
@@ -105,10 +105,20 @@ impl Places {
         for (place, depth) in named_by(env) {
             walk.place(&place, depth)?;
         }
-        for place in more {
-            walk.place(place, All)?;
-        }
         Some(Self(walk.found.into_keys().collect()))
+    }
+
+    /// Folders and files that options name, and all below, as [`Places::look`].
+    #[must_use]
+    pub fn named(places: &[PathBuf], own: &Path) -> Option<Self> {
+        let mut walk = Walk { own, found: BTreeMap::new() };
+        places.iter().try_for_each(|place| walk.place(place, All))?;
+        Some(Self(walk.found.into_keys().collect()))
+    }
+
+    /// Those that are not among others.
+    pub fn beside<'a>(&'a self, others: &'a Places) -> impl Iterator<Item = &'a PathBuf> {
+        self.0.difference(&others.0)
     }
 
     /// Whether a file or folder is in one of the places.
@@ -125,7 +135,9 @@ impl Places {
     /// How they are now.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.0.iter().map(|path| (path.clone(), stat(path))).collect()
+        let paths: Vec<PathBuf> = self.0.iter().cloned().collect();
+        let stats = in_parts(&paths, |part| part.iter().map(|path| stat(path)).collect::<Vec<_>>());
+        paths.into_iter().zip(stats.into_iter().flatten()).collect()
     }
 }
 
@@ -307,11 +319,8 @@ pub fn stands(folder: &Path, known: &str) -> bool {
     paths(folder, known).is_some_and(|paths| sha256_of(text_of(&paths).as_bytes()) == known)
 }
 
-/// Many paths with their stat data, in their order. The kernel takes its time for each, so several cores ask.
+/// Many paths with their stat data, in their order.
 fn text_of(paths: &[PathBuf]) -> String {
-    const FEWEST: usize = 256;
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
-    let share = paths.len().div_ceil(threads).max(FEWEST);
     let of_part = |part: &[PathBuf]| {
         let mut text = String::with_capacity(part.len() * 160);
         for path in part {
@@ -322,10 +331,29 @@ fn text_of(paths: &[PathBuf]) -> String {
         }
         text
     };
+    in_parts(paths, of_part).concat()
+}
+
+/// Whether all of these are what they were.
+#[must_use]
+pub fn are_same(known: &Stats) -> bool {
+    let paths: Vec<PathBuf> = known.keys().cloned().collect();
+    let same = in_parts(&paths, |part| part.iter().all(|path| known.get(path) == Some(&stat(path))));
+    same.into_iter().all(|same| same)
+}
+
+/// The kernel takes its time for each path, so several cores ask.
+fn in_parts<T: Send>(paths: &[PathBuf], of_part: impl Fn(&[PathBuf]) -> T + Sync) -> Vec<T> {
+    const FEWEST: usize = 256;
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+    let share = paths.len().div_ceil(threads).max(FEWEST);
     std::thread::scope(|scope| {
-        let parts: Vec<_> = paths.chunks(share).map(|part| scope.spawn(move || of_part(part))).collect();
-        // A part that is missing makes another hash: not what it was.
-        parts.into_iter().map(|part| part.join().unwrap_or_default()).collect()
+        let parts: Vec<_> = paths.chunks(share).map(|part| scope.spawn(|| of_part(part))).collect();
+        let join = |part: std::thread::ScopedJoinHandle<'_, T>| match part.join() {
+            Ok(part) => part,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        parts.into_iter().map(join).collect()
     })
 }
 
@@ -341,7 +369,7 @@ mod tests {
     }
 
     fn places(env: &Environment) -> Places {
-        Places::look(env, &[], Path::new("/nowhere")).unwrap()
+        Places::look(env, Path::new("/nowhere")).unwrap()
     }
 
     #[test]

@@ -110,8 +110,8 @@ impl Began {
         if let Some(ours) = ours {
             self.noted.ours.extend(ours.files.difference(&ours.written).cloned());
         }
-        let now = |stats: &Stats| stats.iter().all(|(path, known)| machine::stat(path) == *known);
-        let stands = !self.moved && now(&self.noted.folders) && now(&self.noted.files);
+        let stands =
+            !self.moved && machine::are_same(&self.noted.folders) && machine::are_same(&self.noted.files);
         let text = serde_json::to_vec(&self.noted).map_err(std::io::Error::other)?;
         write_atomically(&notes.join(FILE), &text)?;
         let Noted { folders, files, ours, is_known } = self.noted;
@@ -236,7 +236,7 @@ mod tests {
         env.set("CPATH", top.join("inc"));
         let none = Some(Reads::default());
         let build = |is_made: bool, opened: Option<Reads>| {
-            let places = Places::look(&env, &[], Path::new("/nowhere"));
+            let places = Places::look(&env, Path::new("/nowhere"));
             let began = Began::look(&notes, places.as_ref(), is_made);
             began.end(&notes, opened, none.as_ref()).unwrap()
         };

@@ -315,13 +315,11 @@ impl<'a> Workshop<'a> {
         let named = places.as_ref().map(|places| {
             let own = self.root.join(".overlaid");
             let named = ground::named_elsewhere(&project.build, &steering.options, &self.root, places);
-            (named.is_empty()).then(Places::default).or_else(|| Places::look(&self.env, &named, &own))
+            Places::named(&named, &own)
         });
         let (began, elsewhere) = match named.flatten() {
             Some(more) => {
-                let watch = LongWatch::start(more.iter().filter(|path| {
-                    places.as_ref().is_some_and(|known| !known.iter().any(|known| known == *path))
-                }));
+                let watch = places.as_ref().and_then(|known| LongWatch::start(more.beside(known)));
                 (began.and(&more, false), watch)
             }
             None => (began, None),
@@ -349,7 +347,7 @@ impl<'a> Workshop<'a> {
     /// Where compilers look on this machine; `None`: in too many places.
     fn places(&mut self) -> Option<Places> {
         if self.places.is_none() {
-            self.places = Some(Places::look(&self.env, &[], &self.root.join(".overlaid")));
+            self.places = Some(Places::look(&self.env, &self.root.join(".overlaid")));
         }
         self.places.clone().flatten()
     }
