@@ -66,6 +66,9 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
         Verdict::Redundant => {
             "redundant: the pin has all of it, so there is nothing to run; drop it".to_owned()
         }
+        Verdict::Inconclusive if open == 0 => {
+            "inconclusive: whether its tests build and run could not be found out".to_owned()
+        }
         Verdict::Inconclusive => {
             let what = count(open, "case");
             format!("inconclusive: what {what} would come to could not be found out")
@@ -128,7 +131,7 @@ pub(super) fn open_reasons(open: &Open) -> Vec<Reason> {
         .collect()
 }
 
-fn is_build_or_run(case: &CaseKey) -> bool {
+pub(super) fn is_build_or_run(case: &CaseKey) -> bool {
     *case == CaseKey::build() || *case == CaseKey::run()
 }
 

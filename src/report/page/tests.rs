@@ -83,7 +83,8 @@ fn part(name: &str, verdict: Verdict, cells: Vec<CellRow>) -> OverlayPart {
         proofs: vec![ProofPart {
             profile: Some("cpu".to_owned()),
             decision: decision(name, verdict, cells),
-            on_file: None,
+            measured: Some("2026-01-30 09:05 UTC".to_owned()),
+            is_on_file: false,
             noted: None,
             witness: None,
             machine,
@@ -101,6 +102,7 @@ fn page(overlays: Vec<OverlayPart>) -> Page {
             name: "up".to_owned(),
             url: "https://github.com/up/up.git".to_owned(),
             pin: "2".repeat(40),
+            together: Vec::new(),
             overlays,
         }],
     }
