@@ -73,6 +73,7 @@ pub(super) fn proofs_under(
             let part = ProofPart {
                 profile: name.clone(),
                 is_on_file: source.is_some(),
+                prove: prove_command(workspace, profile, &[report.name.clone()]),
                 noted: last,
                 witness,
                 measured: None,
@@ -97,17 +98,24 @@ fn together_part(
     overlays: Vec<OverlayName>,
     answer: Together,
 ) -> TogetherPart {
-    let names = overlays.iter().map(|name| for_shell(name.as_str())).collect::<Vec<_>>().join(" ");
     let upstream = for_shell(workspace.manifest.upstream.name.as_str());
-    let profile = profile_name(profile);
-    let under = profile.map(|profile| format!(" --profile {}", for_shell(profile.as_str())));
     TogetherPart {
-        profile: profile.map(ToString::to_string),
+        profile: profile_name(profile).map(ToString::to_string),
+        drop: format!("overlaid -m {upstream} drop {}", names(&overlays)),
+        prove: prove_command(workspace, profile, &overlays),
         overlays,
         answer,
-        drop: format!("overlaid -m {upstream} drop {names}"),
-        prove: format!("overlaid -m {upstream}{} prove {names}", under.unwrap_or_default()),
     }
+}
+
+fn names(overlays: &[OverlayName]) -> String {
+    overlays.iter().map(|name| for_shell(name.as_str())).collect::<Vec<_>>().join(" ")
+}
+
+fn prove_command(workspace: &Workspace, profile: Option<&Profile>, overlays: &[OverlayName]) -> String {
+    let upstream = for_shell(workspace.manifest.upstream.name.as_str());
+    let profile = profile_name(profile).map(|profile| format!(" --profile {}", for_shell(profile.as_str())));
+    format!("overlaid -m {upstream}{} prove {}", profile.unwrap_or_default(), names(overlays))
 }
 
 fn ran(proof: &Proof, test: Option<&str>) -> Vec<crate::verdict::Ran> {

@@ -92,8 +92,13 @@ fn anchor_of(overlay: &OverlayName) -> String {
 
 fn to_do(page: &Page, out: &mut String) {
     out.push_str(
-        "<section id=\"todo\" aria-labelledby=\"todo-h\">\n<h2 id=\"todo-h\">What there is to do</h2>\n\
-         <table class=\"todo\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">overlay</th>\
+        "<section id=\"todo\" aria-labelledby=\"todo-h\">\n<h2 id=\"todo-h\">What there is to do</h2>\n",
+    );
+    for upstream in &page.upstreams {
+        judged::list(upstream, out);
+    }
+    out.push_str(
+        "<table class=\"todo\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">overlay</th>\
          <th role=\"columnheader\" scope=\"col\">what to do</th><th role=\"columnheader\" scope=\"col\">state</th>\
          <th role=\"columnheader\" scope=\"col\">verdict</th><th role=\"columnheader\" scope=\"col\">why</th></tr></thead>\n<tbody role=\"rowgroup\">\n",
     );
@@ -122,7 +127,6 @@ fn to_do(page: &Page, out: &mut String) {
     out.push_str("</tbody></table>\n");
     for upstream in &page.upstreams {
         together::list(upstream, out);
-        judged::list(upstream, out);
     }
     out.push_str("</section>\n");
 }

@@ -112,6 +112,8 @@ pub struct ProofPart {
     pub noted: Option<Noted>,
     /// Where the fault was seen, if that is not the pin.
     pub witness: Option<String>,
+    /// The command that proves it.
+    pub prove: String,
     /// The machine that measured it; where nothing was measured, the one that evidence is looked for.
     pub machine: Machine,
     /// What built the tests.

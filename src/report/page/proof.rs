@@ -11,7 +11,7 @@ use crate::report::picture;
 pub(super) fn write(proof: &ProofPart, id: &str, out: &mut String) {
     let on = proof.profile.as_ref().map(|profile| format!(" on {}", Text(profile))).unwrap_or_default();
     let decision = &proof.decision;
-    let name = Text(decision.overlay.as_str());
+    let (name, prove) = (Text(decision.overlay.as_str()), Text(&proof.prove));
     let by = if matches!(proof.standing(), Standing::Noted(_)) { ", by the last proof" } else { "" };
     let _ = writeln!(out, "<h4>Proof{on}: {}{by}</h4>", proof.word());
     if let (Some(measured), false) = (&proof.measured, proof.is_on_file) {
@@ -30,7 +30,7 @@ pub(super) fn write(proof: &ProofPart, id: &str, out: &mut String) {
             let _ = writeln!(
                 out,
                 "<p>The last proof, of the same pin and the same content, said <strong>{}</strong> ({}); {NOT_AT_HAND}, so it \
-                 was not judged again. To prove it here: <code>overlaid prove {name}</code></p>",
+                 was not judged again. To prove it here: <code>{prove}</code></p>",
                 Text(&noted.verdict),
                 Text(&noted.when)
             );
@@ -48,15 +48,14 @@ pub(super) fn write(proof: &ProofPart, id: &str, out: &mut String) {
                 )
             });
             let noted = noted.unwrap_or_default();
-            let _ =
-                writeln!(out, "<p>{says}{noted} To prove it here: <code>overlaid prove {name}</code></p>");
+            let _ = writeln!(out, "<p>{says}{noted} To prove it here: <code>{prove}</code></p>");
         }
     }
     if let (Some(measured), true) = (&proof.measured, proof.is_on_file) {
         let _ = writeln!(
             out,
             "<p class=\"dim\">From records of {}, made on {}. Whether they hold on the machine that made this page was not \
-             checked: <code>overlaid prove {name}</code></p>",
+             checked: <code>{prove}</code></p>",
             Text(measured),
             Text(proof.machine.device_or_cpu())
         );
