@@ -81,7 +81,11 @@ fn one_drop_after_the_other_would_need_another_proof() {
     project.run(&["drop", "one", "two", "three", "--by", "Ada", "--dry-run"]).expect(0);
     // Two of three are another question.
     let run = project.run(&["drop", "one", "three", "--by", "Ada"]).expect(1);
-    assert!(run.stdout.contains("whether all of `one`, `three` can go at once is not known"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("whether all of `one`, `three` can go at once is not known"),
+        "{}",
+        run.stdout
+    );
     project.run(&["drop", "one", "--by", "Ada"]).expect(0);
     let run = project.run(&["drop", "two", "--by", "Ada"]).expect(1);
     assert!(run.stderr.contains("what would prove it: overlaid prove two"), "{}", run.stderr);

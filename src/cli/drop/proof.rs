@@ -1,5 +1,7 @@
 //! Whether overlays may go: each by its own verdict, and several only if all of them together were proven, too.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::escape::{for_shell, for_terminal};
@@ -7,6 +9,7 @@ use crate::id::{Name, OverlayName};
 use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::manifest::Profile;
+use crate::report::facts::AtOnce;
 use crate::verdict::group::Together;
 use crate::verdict::{Reason, Verdict};
 
@@ -63,30 +66,55 @@ pub(super) fn together(
     if profiles.is_empty() {
         profiles.push(None);
     }
-    let mut missing = Vec::new();
+    let (mut missing, mut seen) = (Vec::new(), Vec::new());
     for profile in profiles {
         let Some(group) = group::known(context, workspace, profile, Some(&names), store, ui)? else {
             continue;
         };
-        if group.answer == Together::AllCanGo || reported(judged, profile_name(profile), &group.overlays) {
-            continue;
+        let of_reports = reported(judged, profile_name(profile), &group.overlays);
+        seen.extend(of_reports.iter().flat_map(|at_once| at_once.measured.machine.device_names()));
+        if group.answer == Together::AllCanGo {
+            seen.extend(group.measured.machine.device_names());
+        } else if of_reports.is_empty() {
+            missing.push(NotTogether::of(group, profile_name(profile)));
         }
-        missing.push(NotTogether::of(group, profile_name(profile)));
+    }
+    // What the pin has all of is the same on any device.
+    let tested = judged.iter().filter(|one| one.gathered.verdict() != Verdict::Redundant);
+    if tested.clone().count() > 1 {
+        let devices = tested.flat_map(|one| &one.gathered.loaded.overlay.devices);
+        missing.extend(unseen(devices.map(|device| device.value.as_str()), &seen));
     }
     Ok(missing)
 }
 
-/// Whether a report says so from what was measured elsewhere, and nothing has changed since.
-fn reported(judged: &[Judged<'_>], profile: Option<&Name>, overlays: &[OverlayName]) -> bool {
+/// The devices that overlays name and that nothing on all of them is from.
+fn unseen<'a>(named: impl Iterator<Item = &'a str>, seen: &[String]) -> Vec<NotTogether> {
+    let named: BTreeSet<&str> = named.filter(|device| !seen.iter().any(|known| known == device)).collect();
+    let of = |device: &str| NotTogether {
+        profile: None,
+        text: format!("whether they can go at once is not known from a device `{device}`"),
+        is_open: true,
+    };
+    named.into_iter().map(of).collect()
+}
+
+/// What reports say from what was measured elsewhere, if nothing has changed since.
+fn reported<'j>(
+    judged: &'j [Judged<'_>],
+    profile: Option<&Name>,
+    overlays: &[OverlayName],
+) -> Vec<&'j AtOnce> {
     let is_redundant = |name: &OverlayName| {
         let of = judged.iter().find(|one| one.name() == name);
         of.is_some_and(|one| one.gathered.verdict() == Verdict::Redundant)
     };
-    judged.iter().flat_map(|one| &one.gathered.together).any(|at_once| {
+    let speaks = |at_once: &&AtOnce| {
         at_once.measured.profile.as_ref() == profile
             && at_once.overlays == overlays
             && at_once.redundant.iter().all(is_redundant)
-    })
+    };
+    judged.iter().flat_map(|one| &one.gathered.together).filter(speaks).collect()
 }
 
 impl NotTogether {
@@ -175,5 +203,23 @@ fn of_profile(context: &Context, judged: &[Judged<'_>], missing: &[NotTogether])
     match profile {
         Some(profile) => Context { profile: Some(profile.to_owned()), ..context.clone() },
         None => context.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_device_that_one_of_them_names_must_have_seen_all_of_them() {
+        let texts = |seen: &[&str]| {
+            let seen: Vec<String> = seen.iter().map(ToString::to_string).collect();
+            let missing = unseen(["sm_90", "sm_80", "sm_90"].into_iter(), &seen);
+            assert!(missing.iter().all(|one| one.is_open));
+            missing.into_iter().map(|one| one.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&["NVIDIA H200", "sm_90", "sm_80"]), Vec::<String>::new());
+        assert_eq!(texts(&["sm_90"]), ["whether they can go at once is not known from a device `sm_80`"]);
+        assert_eq!(texts(&[]).len(), 2);
     }
 }

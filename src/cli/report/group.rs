@@ -25,7 +25,8 @@ pub struct Group {
     /// Whether all can go.
     pub answer: Together,
     redundant: Vec<OverlayName>,
-    measured: Measured,
+    /// The pin without all of them, and with them.
+    pub measured: Measured,
 }
 
 impl Group {

@@ -1,6 +1,6 @@
 //! By what the verdicts were given: profiles, devices, times.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::html::Text;
@@ -32,16 +32,19 @@ pub(super) fn list(upstream: &UpstreamPart, out: &mut String) {
     for proof in upstream.overlays.iter().flat_map(|part| &part.proofs) {
         profiles.entry(proof.profile.as_deref()).or_default().push(proof);
     }
-    let _ = writeln!(out, "<p>The verdicts of {} were given</p>\n<ul class=\"dim\">", Text(&upstream.name));
+    if profiles.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<p>What the verdicts on {} stand on:</p>\n<ul>", Text(&upstream.name));
     for (profile, proofs) in profiles {
-        let name =
-            profile.map(|profile| format!("on <strong>{}</strong> ", Text(profile))).unwrap_or_default();
+        let name = profile.map(|profile| format!("<strong>{}</strong>: ", Text(profile)));
+        let name = name.unwrap_or_default();
         let _ = writeln!(out, "<li>{name}{}</li>", by(&proofs));
     }
     out.push_str("</ul>\n");
 }
 
-/// `by what was measured on CPU X until 2026-01-31 09:05 UTC`
+/// `measured on CPU X, last at 2026-01-31 09:05 UTC`
 fn by(proofs: &[&ProofPart]) -> String {
     let mut devices: BTreeMap<String, &str> = BTreeMap::new();
     for proof in proofs {
@@ -50,23 +53,16 @@ fn by(proofs: &[&ProofPart]) -> String {
         *latest = (*latest).max(measured);
     }
     let devices: Vec<String> =
-        devices.iter().map(|(device, until)| format!("{} until {}", Text(device), Text(until))).collect();
+        devices.iter().map(|(device, until)| format!("{}, last at {}", Text(device), Text(until))).collect();
     let is_noted = proofs.iter().any(|proof| matches!(proof.standing(), Standing::Noted(_)));
     let mut by = match (devices.is_empty(), is_noted) {
-        (true, true) => "by the last proof; nothing that it measured is at hand here".to_owned(),
-        (true, false) => "by no test: nothing that was run is on record here".to_owned(),
-        (false, _) => format!("by what was measured on {}", devices.join(" and on ")),
+        (true, true) => "the last proof; nothing that it measured is at hand here".to_owned(),
+        (true, false) => "nothing that was run is on record here".to_owned(),
+        (false, true) => format!("measured on {}; some on the last proof alone", devices.join("; on ")),
+        (false, false) => format!("measured on {}", devices.join("; on ")),
     };
     if proofs.iter().any(|proof| proof.is_on_file) {
         by.push_str("; whether that holds on the machine that made this page was not checked");
-    }
-    let redundant: BTreeSet<&str> = proofs
-        .iter()
-        .filter(|proof| proof.word() == "redundant")
-        .map(|proof| proof.decision.overlay.as_str())
-        .collect();
-    if !redundant.is_empty() && !devices.is_empty() {
-        by.push_str("; redundant ones by comparing sources");
     }
     by
 }

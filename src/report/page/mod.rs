@@ -45,7 +45,7 @@ pub fn render(page: &Page) -> String {
     );
     let _ = writeln!(
         out,
-        "<p class=\"dim\">Made on {} by overlaid {}. What stands here is from evidence and git objects at that time.</p>\n</header>\n<main>",
+        "<p class=\"dim\">Made at {} by overlaid {}. What stands here is from evidence and git objects at that time.</p>\n</header>\n<main>",
         Text(&page.made),
         Text(&page.version)
     );

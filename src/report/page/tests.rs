@@ -215,9 +215,15 @@ fn the_first_table_says_by_which_profile_and_device_it_was_judged() {
     let html = render(&page(vec![fix, open]));
     let table = &html[html.find("id=\"todo\"").unwrap()..html.find("<article").unwrap()];
     assert!(table.contains("harmful on cpu<br>needed on cuda"), "{table}");
-    assert!(table.contains("by what was measured on CPU a processor until 2026-01-30 09:05 UTC"), "{table}");
     assert!(
-        table.contains("by what was measured on NVIDIA H200 (sm_90) until 2026-01-31 10:00 UTC"),
+        table
+            .contains("<strong>cpu</strong>: measured on CPU a processor, last at 2026-01-30 09:05 UTC</li>"),
+        "{table}"
+    );
+    assert!(
+        table.contains(
+            "<strong>cuda</strong>: measured on NVIDIA H200 (sm_90), last at 2026-01-31 10:00 UTC</li>"
+        ),
         "{table}"
     );
     assert!(table.contains("on cpu: harmful: as measured"), "{table}");

@@ -93,7 +93,8 @@ fn cell(look: Look, group: &[&CellRow], column: Column, out: &mut String) {
     let views: Vec<&CellView> = group.iter().filter_map(|row| column(row)).collect();
     let worst = views.iter().filter_map(|view| view.value).max_by(f64::total_cmp);
     let worst = worst.map(|value| format!(" <span class=\"worst\">worst {}</span>", number(value)));
-    let how = views.iter().find_map(|view| view.text.as_deref());
+    // That it was not run is said by the look.
+    let how = views.iter().find_map(|view| view.text.as_deref()).filter(|how| *how != "not run yet");
     let how = how.map(|how| format!("<br><small>{}</small>", Text(shorten(how, 160))));
     let _ = write!(
         out,
