@@ -172,7 +172,7 @@ fn witness_words(measured: &Measured) -> Option<String> {
 }
 
 /// The compilers by the names of their programs, with the start of their hashes.
-fn toolchain_words(toolchain: &str) -> Option<String> {
+pub(super) fn toolchain_words(toolchain: &str) -> Option<String> {
     let compilers = toolchain.split("; ").filter_map(|part| {
         let [kind, name, path, hash] = part.split(' ').collect::<Vec<_>>()[..] else { return None };
         let is_one = kind == "program" && ["c++", "nvcc", "hipcc"].contains(&name);

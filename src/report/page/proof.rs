@@ -7,6 +7,7 @@ use super::model::{NOT_AT_HAND, ProofPart, Standing};
 use super::overlay::SENTENCE;
 use super::variants;
 use crate::report::picture;
+use crate::report::proof_view::toolchain_words;
 
 pub(super) fn write(proof: &ProofPart, id: &str, out: &mut String) {
     let on = proof.profile.as_ref().map(|profile| format!(" on {}", Text(profile))).unwrap_or_default();
@@ -98,7 +99,7 @@ fn reasons(proof: &ProofPart, out: &mut String) {
     let mut texts: Vec<&str> =
         proof.decision.reasons.iter().take(12).map(|reason| reason.text.as_str()).collect();
     if proof.lacks_a_build() {
-        texts.push("what does not build is on record only on the machine that saw it, and is not run here");
+        texts.push("what does not build counts only on the machine that saw it, while nothing there has changed");
     }
     if texts.is_empty() {
         return;
@@ -122,7 +123,7 @@ fn environment(proof: &ProofPart, out: &mut String) {
         fact("driver", driver);
     }
     for toolchain in &proof.toolchains {
-        fact("built with", toolchain);
+        fact("built with", &toolchain_words(toolchain).unwrap_or_else(|| toolchain.clone()));
     }
     if let Some(witness) = &proof.witness {
         let run = if proof.asks_witness() { "" } else { "; not run: the pin decides" };

@@ -240,7 +240,7 @@ fn the_badge_and_the_section_of_a_noted_verdict_say_the_same() {
     assert!(html.contains("verdict: needed on cpu, by the last proof"), "{html}");
     assert!(html.contains("<h4>Proof on cpu: needed, by the last proof</h4>"), "{html}");
     assert!(html.contains("not all that it measured is at hand here"), "{html}");
-    assert!(html.contains("what does not build is on record only on the machine that saw it"), "{html}");
+    assert!(html.contains("what does not build counts only on the machine that saw it"), "{html}");
     assert!(
         !html.contains("inconclusive: as measured") && !html.contains("Proof on cpu: inconclusive"),
         "{html}"
