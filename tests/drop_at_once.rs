@@ -190,6 +190,7 @@ fn what_needs_another_goes_with_it() {
     let force = ["--force", "--reason", "we stop here", "--by", "Ada"];
     let run = project.run(&[&["drop", "one"], &force[..]].concat()).expect(3);
     assert!(run.stderr.contains("is needed by: two"), "{}", run.stderr);
+    assert!(run.stderr.contains("all at once: overlaid drop one two"), "{}", run.stderr);
     project.run(&[&["drop", "one", "two"], &force[..]].concat()).expect(0);
     assert!(!project.read("manifests/up.toml").contains("[[overlay]]"));
 }

@@ -150,8 +150,10 @@ fn neighbours_allow(workspace: &Workspace, all: &[&Loaded]) -> Result<(), Failur
             .collect();
         if let Some(first) = needing.first() {
             let message = format!("overlay `{name}` is needed by: {}", needing.join(", "));
+            let gone = all.iter().map(|loaded| loaded.name().to_string());
+            let with = gone.chain(needing.clone()).map(|name| for_shell(&name)).collect::<Vec<_>>().join(" ");
             return Err(Failure::new(FailureKind::NeedsPerson, message).with_hint(format!(
-                "drop that first: overlaid drop {}; or take `{name}` out of its `needs`",
+                "drop that first: overlaid drop {}; or all at once: overlaid drop {with}; or take `{name}` out of its `needs`",
                 for_shell(first)
             )));
         }

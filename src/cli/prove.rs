@@ -43,8 +43,8 @@ use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_
 /// Find out with proof which overlays are needed and which can go
 ///
 /// Builds and runs the linked tests with and without each overlay, at the pin and, where that does not decide,
-/// at the witness: a commit at which the fault can be seen (the key `witness`, else the base). Results are
-/// compared case by case. The verdicts:
+/// at the witness: a commit at which the fault can be seen (the key `witness`, else the base). At the pin all other overlays
+/// are on, on both sides, save those that need this one. Results are compared case by case. The verdicts:
 ///
 /// needed: removing it breaks cases. harmful: it breaks cases and mends none. mixed: it does both.
 /// ineffective: a case that it is there for fails with and without it. droppable: all that it is there for
@@ -53,6 +53,9 @@ use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_
 ///
 /// What was measured is kept under docs/upstream/evidence and measured again only when something that it
 /// depends on changes: sources, our own files, tools, options, device.
+///
+/// Where several can go, all of them together are tested, too: one may cover for another. The answer has the command that drops
+/// them at once.
 ///
 /// Rivals (overlays of one group, of which one is applied) are proven each in the active one's place, and shown side
 /// by side with the one that is the better. Those that stand back do not count for the exit code, unless one of them

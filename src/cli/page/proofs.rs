@@ -73,7 +73,7 @@ pub(super) fn proofs_under(
             let part = ProofPart {
                 profile: name.clone(),
                 is_on_file: source.is_some(),
-                prove: prove_command(workspace, profile, &[report.name.clone()]),
+                prove: prove_command(workspace, profile, std::slice::from_ref(&report.name)),
                 noted: last,
                 witness,
                 measured: None,

@@ -99,7 +99,9 @@ fn reasons(proof: &ProofPart, out: &mut String) {
     let mut texts: Vec<&str> =
         proof.decision.reasons.iter().take(12).map(|reason| reason.text.as_str()).collect();
     if proof.lacks_a_build() {
-        texts.push("what does not build counts only on the machine that saw it, while nothing there has changed");
+        texts.push(
+            "what does not build counts only on the machine that saw it, while nothing there has changed",
+        );
     }
     if texts.is_empty() {
         return;

@@ -11,7 +11,7 @@ use crate::verdict::group::Together;
 /// What was found out of all that can go one by one, profile by profile.
 pub(super) fn list(upstream: &UpstreamPart, out: &mut String) {
     for part in &upstream.together {
-        let names: Vec<String> = part.overlays.iter().map(|name| link(name)).collect();
+        let names: Vec<String> = part.overlays.iter().map(link).collect();
         let names = names.join(", ");
         let on = on(part);
         let _ = match &part.answer {
