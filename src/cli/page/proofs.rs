@@ -16,6 +16,7 @@ use crate::verdict::group::Together;
 use crate::verdict::{Decision, Pair, Proof, State as TestState, Verdict, Witness};
 
 use super::super::bench::{profile_name, with_lab};
+use super::super::report::should_go;
 use super::super::status::describe_age;
 use super::super::{Context, Failure, Ui};
 
@@ -86,6 +87,11 @@ pub(super) fn proofs_under(
             parts.push(ProofPart { measured, ..part });
         }
         let decisions: Vec<Decision> = parts.iter().map(|part| part.decision.clone()).collect();
+        if let Some(source) = &source {
+            let can_go = decisions.iter().filter(|decision| should_go(decision.verdict));
+            let can_go: Vec<OverlayName> = can_go.map(|decision| decision.overlay.clone()).collect();
+            campaign.take_together_from_file(&can_go, source, lab);
+        }
         let together = campaign.prove_together(&decisions, lab, false)?;
         let together = together.map(|(overlays, answer)| together_part(workspace, profile, overlays, answer));
         Ok((parts, together))
