@@ -300,7 +300,7 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         reported => Value::from(Serde(reported)),
         bisected => Value::from(Serde(bisected)),
         together => Value::from(Serde(together(material))),
-        drop => drop_command(material, &[&material.facts.overlay]),
+        drop => drop_command(material, material.facts.proofs.first(), &[&material.facts.overlay]),
         diff => Value::from(Serde(diff)),
         diff_more => more,
         places => Value::from(Serde(places(material))),
@@ -331,7 +331,11 @@ fn together(material: &Material<'_>) -> Vec<TogetherView> {
             true => Label::NotRun.to_string(),
             false => Label::Measured(at_once.measured.device()).to_string(),
         },
-        command: drop_command(material, &at_once.overlays.iter().collect::<Vec<_>>()),
+        command: drop_command(
+            material,
+            Some(&at_once.measured),
+            &at_once.overlays.iter().collect::<Vec<_>>(),
+        ),
     };
     material.facts.together.iter().map(view).collect()
 }
@@ -340,10 +344,13 @@ fn others(overlays: &[OverlayName], overlay: &OverlayName) -> Vec<String> {
     overlays.iter().filter(|name| *name != overlay).map(ToString::to_string).collect()
 }
 
-/// The command that drops overlays at once.
-fn drop_command(material: &Material<'_>, overlays: &[&OverlayName]) -> String {
+/// The command that drops overlays at once, in a tree of the profile that was measured.
+fn drop_command(material: &Material<'_>, measured: Option<&Measured>, overlays: &[&OverlayName]) -> String {
+    let profile = measured.and_then(|measured| measured.profile.as_ref());
+    let profile = profile.map(|profile| format!(" --profile {}", for_shell(profile.as_str())));
     let names: Vec<String> = overlays.iter().map(|name| for_shell(name.as_str())).collect();
-    format!("overlaid -m {} drop {}", for_shell(material.facts.upstream.as_str()), names.join(" "))
+    let upstream = for_shell(material.facts.upstream.as_str());
+    format!("overlaid -m {upstream}{} drop {}", profile.unwrap_or_default(), names.join(" "))
 }
 
 /// A sentence with the ground that it stands on.

@@ -74,7 +74,7 @@ pub(super) fn proofs_under(
             let part = ProofPart {
                 profile: name.clone(),
                 is_on_file: source.is_some(),
-                prove: prove_command(workspace, profile, std::slice::from_ref(&report.name)),
+                prove: command(workspace, profile, "prove", std::slice::from_ref(&report.name)),
                 noted: last,
                 witness,
                 measured: None,
@@ -104,24 +104,20 @@ fn together_part(
     overlays: Vec<OverlayName>,
     answer: Together,
 ) -> TogetherPart {
-    let upstream = for_shell(workspace.manifest.upstream.name.as_str());
     TogetherPart {
         profile: profile_name(profile).map(ToString::to_string),
-        drop: format!("overlaid -m {upstream} drop {}", names(&overlays)),
-        prove: prove_command(workspace, profile, &overlays),
+        drop: command(workspace, profile, "drop", &overlays),
+        prove: command(workspace, profile, "prove", &overlays),
         overlays,
         answer,
     }
 }
 
-fn names(overlays: &[OverlayName]) -> String {
-    overlays.iter().map(|name| for_shell(name.as_str())).collect::<Vec<_>>().join(" ")
-}
-
-fn prove_command(workspace: &Workspace, profile: Option<&Profile>, overlays: &[OverlayName]) -> String {
+fn command(workspace: &Workspace, profile: Option<&Profile>, verb: &str, overlays: &[OverlayName]) -> String {
+    let names = overlays.iter().map(|name| for_shell(name.as_str())).collect::<Vec<_>>().join(" ");
     let upstream = for_shell(workspace.manifest.upstream.name.as_str());
     let profile = profile_name(profile).map(|profile| format!(" --profile {}", for_shell(profile.as_str())));
-    format!("overlaid -m {upstream}{} prove {}", profile.unwrap_or_default(), names(overlays))
+    format!("overlaid -m {upstream}{} {verb} {names}", profile.unwrap_or_default())
 }
 
 fn ran(proof: &Proof, test: Option<&str>) -> Vec<crate::verdict::Ran> {
