@@ -14,7 +14,7 @@ fn harmful(more: &str) -> Situation {
 }
 
 /// All files of ours but those that are made.
-fn files(project: &Project) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn files(project: &Project) -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<(String, Vec<u8>)> = Vec::new();
     let mut open = vec![project.path().to_owned()];
     while let Some(folder) = open.pop() {
@@ -33,7 +33,7 @@ fn files(project: &Project) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-fn commit(project: &Project) {
+pub(crate) fn commit(project: &Project) {
     git(project.path(), &["init", "-q", "-b", "main"]);
     git(project.path(), &["config", "user.name", "Ada L"]);
     git(project.path(), &["add", "manifests", "overlays", "tests", "docs"]);
@@ -206,7 +206,9 @@ fn every_profile_that_turns_it_on_must_be_proven() {
         "{run:?}"
     );
     project.run(&["--profile", "two", "prove", "fix"]);
-    project.run(&["drop", "fix", "--by", "Ada"]).expect(0);
+    // Which profile is chosen says which tree is put right, not what has to be proven.
+    project.run(&["--profile", "one", "apply"]).expect(0);
+    project.run(&["--profile", "one", "drop", "fix", "--by", "Ada"]).expect(0);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod cuda;
 mod diff;
 mod diff_command;
 mod drop;
+mod drop_at_once;
 mod edit;
 mod evidence_schema;
 mod export;

@@ -74,6 +74,83 @@ fn a_needed_overlay_gets_a_draft_that_holds() {
 }
 
 #[test]
+fn what_nobody_has_written_is_labelled_as_to_be_written() {
+    let situation = needed();
+    let project = &situation.project;
+    let line = || {
+        let text = project.read(REPORT);
+        text.lines().find(|line| line.starts_with("The cause, as a person sees it:")).unwrap().to_owned()
+    };
+    assert!(line().ends_with("[to be written by a person]"));
+    assert!(!project.read(REPORT).contains("[inferred by a person]"));
+    edit(project, "<!-- person: root-cause -->\nTODO", "<!-- person: root-cause -->\nSo it is.\nTODO");
+    let run = project.run(&["report", "--check"]).expect(1);
+    let at = project.read(REPORT).lines().position(|l| l == line()).unwrap() + 1;
+    assert!(
+        run.stdout.contains(&format!("{REPORT}:{at}: wrong-label: section `root-cause` is written")),
+        "{run:?}"
+    );
+    // The label can be put right by hand, or by the next run.
+    edit(project, &line(), "The cause, as a person sees it: [inferred by a person]");
+    assert_eq!(found(project), Vec::<String>::new());
+    project.run(&["report", "fix"]).expect(0);
+    assert!(line().ends_with("[inferred by a person]"));
+    assert_eq!(found(project), Vec::<String>::new());
+    edit(project, "So it is.\nTODO", "TODO");
+    assert_eq!(found(project), ["wrong-label"]);
+    project.run(&["report", "fix"]).expect(0);
+    assert!(line().ends_with("[to be written by a person]"));
+}
+
+#[test]
+fn what_was_seen_and_what_to_do_stand_under_labels_of_their_own() {
+    let situation = planted("good", "wrong");
+    let project = &situation.project;
+    project.run(&["prove"]).expect(1);
+    project.run(&["report", "fix"]).expect(0);
+    let text = project.read(REPORT);
+    let line = |start: &str| {
+        let found = text.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("{start}: {text}"))
+    };
+    assert!(
+        line("Status: ")
+            .ends_with("Remove overlay `fix`: `overlaid -m up drop fix` [recommended by the program]")
+    );
+    assert!(line("Upstream's lines are read at").contains("[read at "));
+    let seen =
+        line("- harmful: 1 case fails with it and passes without it, and it mends none. [measured on CPU");
+    assert!(!seen.contains("drop"), "{seen}");
+    // Nobody knows whether these very commands were run.
+    assert!(line("For a reader who wants to make the figures again").ends_with("[not run]"), "{text}");
+    assert!(line("*Without* is the pin with all other overlays").contains("[measured on CPU"), "{text}");
+    let time = regex::Regex::new(r", at \d{4}-\d\d-\d\d \d\d:\d\d UTC\. \[measured on").unwrap();
+    assert!(time.is_match(line("- CPU ")), "{text}");
+}
+
+#[test]
+fn a_table_that_names_a_witness_has_its_columns_and_else_says_why_not() {
+    let situation = needed();
+    assert!(situation.project.read(REPORT).contains("with* has this one, too. [measured"), "no witness");
+    // Upstream mended it: the witness decides.
+    let mut scene = Scene::new(&[("hero", "wrong")], &[]);
+    let pin = scene.commit(&[("mends/hero", "good\n")]);
+    scene.change("fix", Kind::Patch, "hero", "wrong", "good");
+    let situation = scene.done(String::new(), &pin, &[]);
+    let project = &situation.project;
+    project.run(&["prove"]).expect(1);
+    project.run(&["report", "fix"]).expect(0);
+    let text = project.read(REPORT);
+    assert!(
+        text.contains("At the witness, commit ") && text.contains("| witness without | witness with |"),
+        "{text}"
+    );
+    assert_eq!(found(project), Vec::<String>::new());
+    let page = project.run(&["report", "--html", "-"]).expect(0).stdout;
+    assert!(page.contains("witness, without") && !page.contains("not run: the pin decides"));
+}
+
+#[test]
 fn a_harmful_overlay_gets_a_retraction_and_never_a_draft() {
     let situation = planted("good", "wrong");
     let project = &situation.project;
@@ -81,7 +158,7 @@ fn a_harmful_overlay_gets_a_retraction_and_never_a_draft() {
     let run = project.run(&["report", "fix"]).expect(0);
     assert!(run.stdout.contains("retraction"), "{}", run.stdout);
     let text = project.read(REPORT);
-    assert!(text.contains("nothing to file") && text.contains("Remove the overlay"), "{text}");
+    assert!(text.contains("nothing to file") && text.contains("Remove overlay `fix`"), "{text}");
     assert_eq!(found(project), Vec::<String>::new());
     for template in ["draft", "issue", "pull-request"] {
         let run = project.run(&["report", "fix", "--template", template]).expect(1);
@@ -115,9 +192,10 @@ fn sections_of_a_person_survive_and_the_rest_does_not() {
     let start = todo.find(open).unwrap() + open.len();
     let end = todo.find("<!-- end of person: root-cause -->").unwrap();
     project.write(REPORT, format!("{}{mine}{}", &todo[..start], &todo[end..]));
-    assert_eq!(found(project), Vec::<String>::new());
+    assert_eq!(found(project), ["wrong-label"]);
     project.run(&["report", "fix"]).expect(0);
     assert!(project.read(REPORT).contains(&format!("{open}{mine}<!-- end of person: root-cause -->")));
+    assert_eq!(found(project), Vec::<String>::new());
 
     // A marker that is gone stops it: nothing is written.
     edit(project, "<!-- end of person: root-cause -->", "");
@@ -155,6 +233,7 @@ fn a_quote_that_was_edited_is_found_wherever_it_stands() {
         "<!-- person: root-cause -->\nTODO",
         &format!("<!-- person: root-cause -->\n{quote}\nSo it is.\nTODO"),
     );
+    project.run(&["report", "fix"]).expect(0);
     assert_eq!(found(project), Vec::<String>::new());
     edit(project, "2  good", "2  gold");
     assert_eq!(found(project), ["quote-differs"]);
@@ -218,6 +297,7 @@ fn links_and_labels_are_looked_at_in_what_a_person_writes_too() {
         hint,
         &format!("{hint}See [this](evidence/none.json) and [that](#no-such) and [here](#evidence).\n\n"),
     );
+    project.run(&["report", "fix"]).expect(0);
     assert_eq!(found(project), ["broken-link", "broken-link"]);
     project.write(
         REPORT,

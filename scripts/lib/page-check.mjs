@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const [page_file, out, chromium] = process.argv.slice(2);
+const [page_file, out, chromium, overlay, picture] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const executablePath = execFileSync("sh", ["-c", `command -v "${chromium}"`]).toString().trim();
 const browser = await puppeteer.launch({ executablePath, args: ["--no-sandbox"] });
@@ -30,6 +30,7 @@ for (const [name, width, theme] of views) {
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   if (overflow > 0) complain(`${overflow} pixels wider than the window`);
   await page.screenshot({ path: `${out}/${name}.png` });
+  if (overlay && name === "light-1280") await (await page.$(`#o-${overlay}`)).screenshot({ path: picture });
   await page.evaluate(() => document.querySelectorAll("details").forEach((details) => { details.open = true; }));
   await page.screenshot({ path: `${out}/${name}-all.png`, fullPage: true });
   // The page allows no script of its own; the browser's own door is open to this one.

@@ -1,5 +1,7 @@
 //! `overlaid report --html`: gathers what the page shows, and writes it. Runs nothing.
 
+mod proofs;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,25 +11,23 @@ use crate::accept::{Acceptance, acceptance};
 use crate::evidence::{attested, bisected};
 use crate::io;
 use crate::io::hashes::write_atomically;
-use crate::io::lab::campaign::{Campaign, Candidate};
 use crate::io::lab::records::now;
-use crate::io::store::Store;
-use crate::io::verdicts::{self, Verdicts};
+use crate::io::verdicts;
 use crate::io::workspace::Workspace;
 use crate::lex::Comparison;
 use crate::manifest::Profile;
 use crate::overlay::Loaded;
 use crate::overlay::diff::{mark, render as render_diff};
-use crate::provenance::{Look, OverlayReport, State};
-use crate::report::page::model::{Noted, OverlayPart, Page, PathDelta, ProofPart, UpstreamPart};
+use crate::provenance::Look;
+use crate::report::page::model::{OverlayPart, Page, PathDelta, ProofPart, UpstreamPart};
 use crate::report::page::render;
-use crate::report::picture::{self, Bound};
-use crate::verdict::{Decision, Pair, Proof, State as TestState, Verdict, Witness};
+use crate::report::picture;
+use crate::report::render::moment;
 
-use super::bench::{profile_name, with_lab};
 use super::diff::{Against, PathChange, changes_against, compare};
-use super::status::{date, describe_activity, describe_age, describe_change, inspect_kept};
+use super::status::{describe_activity, describe_change, inspect_kept};
 use super::{Answer, Context, Failure, Ui, without_problems};
+use proofs::proofs_under;
 
 /// Where the page goes if nobody says so: a folder that git ignores.
 const FILE: &str = ".overlaid/report.html";
@@ -46,7 +46,7 @@ pub fn run(
     for workspace in context.workspaces()? {
         upstreams.push(upstream_part(context, &without_problems(workspace)?, ui)?);
     }
-    let page = Page { version: env!("CARGO_PKG_VERSION").to_owned(), made: date(now()), upstreams };
+    let page = Page { version: env!("CARGO_PKG_VERSION").to_owned(), made: moment(now()), upstreams };
     if let Some(folder) = pictures {
         write_pictures(&page, folder, ui)?;
     }
@@ -95,8 +95,11 @@ fn upstream_part(context: &Context, workspace: &Workspace, ui: &mut Ui) -> Resul
     let noted = workspace.root.join(workspace.manifest.docs_folder());
     let noted = verdicts::load(&verdicts::file(&noted, upstream.name.value.as_str()));
     let mut proofs: BTreeMap<String, Vec<ProofPart>> = BTreeMap::new();
+    let mut together = Vec::new();
     for profile in profiles(context, workspace)? {
-        for proof in proofs_under(context, workspace, profile, &reports, &noted, &store, ui)? {
+        let (under, at_once) = proofs_under(context, workspace, profile, &reports, &noted, &store, ui)?;
+        together.extend(at_once);
+        for proof in under {
             proofs.entry(proof.decision.overlay.to_string()).or_default().push(proof);
         }
     }
@@ -154,6 +157,7 @@ fn upstream_part(context: &Context, workspace: &Workspace, ui: &mut Ui) -> Resul
         name: upstream.name.value.to_string(),
         url: upstream.url.value.clone(),
         pin: upstream.pin.value.to_string(),
+        together,
         overlays: overlays.collect(),
     })
 }
@@ -165,111 +169,6 @@ fn profiles<'w>(context: &Context, workspace: &'w Workspace) -> Result<Vec<Optio
     }
     let all: Vec<Option<&Profile>> = workspace.manifest.profiles.iter().map(Some).collect();
     Ok(if all.is_empty() { vec![None] } else { all })
-}
-
-fn proofs_under(
-    context: &Context,
-    workspace: &Workspace,
-    profile: Option<&Profile>,
-    reports: &[OverlayReport],
-    noted: &Verdicts,
-    store: &Store,
-    ui: &mut Ui,
-) -> Result<Vec<ProofPart>, Failure> {
-    let features = context.features(workspace, profile)?;
-    let mut campaign = Campaign::new(workspace, &features, profile_name(profile), store);
-    let mut candidates: Vec<(Candidate, &OverlayReport)> = Vec::new();
-    for report in reports {
-        let redundant = report.state == State::Redundant;
-        // One that is off under this profile has no verdict there.
-        let Ok(mut candidate) = campaign.candidate(report.name.as_str(), redundant) else { continue };
-        candidate.redundant = candidate.redundant && campaign.stands_alone(&candidate);
-        candidates.push((candidate, report));
-    }
-    let all: Vec<Candidate> = candidates.iter().map(|(candidate, _)| candidate.clone()).collect();
-    let pin = workspace.manifest.upstream.pin.value;
-    let name = profile_name(profile).map(|name| name.to_string());
-    with_lab(workspace, profile, store, ui, |lab| {
-        campaign.recall(&all, lab);
-        let here = lab.machine().clone();
-        // What holds here comes first. Where nothing does, what was measured, and where.
-        let holds = all.iter().any(|candidate| {
-            !candidate.redundant && campaign.decide(candidate).verdict != Verdict::Inconclusive
-        });
-        let source = if holds { None } else { campaign.take_from_file(&all, lab) };
-        let machine = source.as_ref().map_or(here, |source| source.machine.clone());
-        let on_file = source.map(|source| date(source.recorded));
-        let part = |(candidate, report): (Candidate, &OverlayReport)| {
-            let (proof, decision) = campaign.basis(&candidate);
-            let witness = candidate.variants.witness.as_ref().map(|[without, _]| match &without.fault {
-                Some(fault) => format!("the pin with {}", fault.display()),
-                None => without.commit.to_string(),
-            });
-            let last = noted.last(report.name.as_str(), name.as_deref()).map(|(_, noted)| Noted {
-                verdict: noted.verdict.clone(),
-                when: format!("{}, {}", date(noted.recorded), describe_age(now() - noted.recorded)),
-                holds: noted.content == report.content_digest(pin),
-            });
-            let toolchains = toolchains(&proof);
-            let bounds = bounds(&proof, &decision);
-            ProofPart {
-                profile: name.clone(),
-                decision,
-                on_file: on_file.clone(),
-                noted: last,
-                witness,
-                machine: machine.clone(),
-                toolchains,
-                bounds,
-            }
-        };
-        Ok(candidates.into_iter().map(part).collect())
-    })
-}
-
-fn ran(proof: &Proof, test: Option<&str>) -> Vec<crate::verdict::Ran> {
-    let witness = match &proof.witness {
-        Witness::At(place) => Some(place),
-        Witness::IsPin => None,
-    };
-    let pairs = [Some(&proof.pin), witness].into_iter().flatten().flatten();
-    let pairs = pairs.filter(|(name, _)| test.is_none_or(|test| name.as_str() == test));
-    pairs
-        .flat_map(|(_, Pair { without, with })| [without, with])
-        .filter_map(|state| match state {
-            TestState::Ran(ran) => Some(ran.clone()),
-            TestState::NotRun | TestState::Blocked(_) | TestState::BuildFailed { .. } => None,
-        })
-        .collect()
-}
-
-fn toolchains(proof: &Proof) -> Vec<String> {
-    let all: std::collections::BTreeSet<String> =
-        ran(proof, None).into_iter().map(|ran| ran.toolchain).collect();
-    all.into_iter().collect()
-}
-
-/// The bound of each test, where all its figures have the same.
-fn bounds(proof: &Proof, decision: &Decision) -> Vec<(String, Bound)> {
-    let tests: std::collections::BTreeSet<&str> =
-        decision.cells.iter().map(|row| row.test.as_str()).collect();
-    tests
-        .into_iter()
-        .map(|test| {
-            let runs = ran(proof, Some(test));
-            let figures = || {
-                runs.iter()
-                    .flat_map(|ran| &ran.runs)
-                    .flat_map(|run| &run.cells)
-                    .filter_map(|cell| cell.figure.as_ref())
-            };
-            let bound = figures().next().map(|first| Bound {
-                metric: first.metric.clone(),
-                max: first.max.filter(|_| figures().all(|figure| figure.max == first.max)),
-            });
-            (test.to_owned(), bound.unwrap_or_default())
-        })
-        .collect()
 }
 
 fn path_delta(change: &PathChange) -> PathDelta {

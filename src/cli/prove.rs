@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::escape::for_terminal;
+use crate::escape::{for_shell, for_terminal};
 use crate::evidence::attested::{self, Attestation};
 use crate::evidence::elsewhere;
 use crate::id::Name;
@@ -37,13 +37,14 @@ use document::document;
 use notes::{note_verdicts, note_witnesses};
 
 use super::bench::{profile_name, projects_are_there, with_lab};
+use super::report::options;
 use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_problems};
 
 /// Find out with proof which overlays are needed and which can go
 ///
 /// Builds and runs the linked tests with and without each overlay, at the pin and, where that does not decide,
-/// at the witness: a commit at which the fault can be seen (the key `witness`, else the base). Results are
-/// compared case by case. The verdicts:
+/// at the witness: a commit at which the fault can be seen (the key `witness`, else the base). At the pin all other overlays
+/// are on, on both sides, save those that need this one. Results are compared case by case. The verdicts:
 ///
 /// needed: removing it breaks cases. harmful: it breaks cases and mends none. mixed: it does both.
 /// ineffective: a case that it is there for fails with and without it. droppable: all that it is there for
@@ -52,6 +53,9 @@ use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_
 ///
 /// What was measured is kept under docs/upstream/evidence and measured again only when something that it
 /// depends on changes: sources, our own files, tools, options, device.
+///
+/// Where several can go, all of them together are tested, too: one may cover for another. The answer has the command that drops
+/// them at once.
 ///
 /// Rivals (overlays of one group, of which one is applied) are proven each in the active one's place, and shown side
 /// by side with the one that is the better. Those that stand back do not count for the exit code, unless one of them
@@ -123,8 +127,18 @@ struct Outcome {
     off: Vec<Name>,
     /// The command that runs tests here.
     test_command: String,
+    /// The command that drops overlays here, without their names.
+    drop_command: String,
     /// Rivals that stand back: `test` cannot put them in the active one's place.
     standing_back: BTreeSet<Name>,
+}
+
+impl Outcome {
+    /// The command that drops these overlays.
+    fn drop_command(&self, names: &[Name]) -> String {
+        let names = names.iter().map(|name| for_shell(name.as_str())).collect::<Vec<_>>().join(" ");
+        format!("{} {names}", self.drop_command)
+    }
 }
 
 /// Runs the command.
@@ -298,6 +312,7 @@ fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> 
             too_short,
             off,
             test_command,
+            drop_command: format!("overlaid{} drop", options(context)),
             standing_back,
         })
     })?;
@@ -389,7 +404,7 @@ fn answer(outcome: &Outcome) -> Answer {
         decision.reasons.iter().any(|reason| codes.contains(&reason.code))
     };
     let is_open = |decision: &Decision| {
-        (decision.verdict == Verdict::Droppable && has(decision, &["other-profile", "other-device"]))
+        (decision.verdict == Verdict::Droppable && decision.reasons.iter().any(is_gap))
             || has(decision, &["attested-otherwise", "differs-by-device"])
     };
     let counts = |decision: &&Decision| !outcome.stand_back.contains(&decision.overlay);
@@ -446,6 +461,11 @@ fn gaps_of(
     let proven: Vec<Name> = profile.cloned().into_iter().collect();
     let devices: Vec<String> = overlay.devices.iter().map(|device| device.value.clone()).collect();
     gaps(&on_under, &proven, &devices, seen_on)
+}
+
+/// Whether a reason says what a drop still needs.
+fn is_gap(reason: &Reason) -> bool {
+    ["other-profile", "other-device"].contains(&reason.code)
 }
 
 /// Text of a reason, fit for a terminal.

@@ -2,6 +2,7 @@
 
 mod check;
 pub(super) mod gather;
+pub(super) mod group;
 pub(super) mod material;
 
 use std::path::PathBuf;
@@ -29,9 +30,10 @@ use gather::Gathered;
 ///
 /// `report OVERLAY` writes docs/upstream/OVERLAY.md. The verdict decides what it is: a draft for upstream where the
 /// pin is faulty without the overlay, a retraction where the overlay should go. Figures come from the evidence, quotes
-/// from git objects, and each claim has a label: [run], [not run], [measured on DEVICE], [read at COMMIT], [inferred by a
-/// person]. Causes are left to you: sections between `<!-- person: NAME -->` and `<!-- end of person: NAME -->` are yours
-/// and survive every run byte for byte. Nothing is sent anywhere.
+/// from git objects, and each claim has a label: [run], [not run], [measured on DEVICE], [read at COMMIT], [read in the
+/// manifest], [recommended by the program], [inferred by a person]. Causes are left to you: sections between
+/// `<!-- person: NAME -->` and `<!-- end of person: NAME -->` are yours and survive every run byte for byte; before somebody
+/// writes there, they are labelled [to be written by a person]. Nothing is sent anywhere.
 ///
 /// Where the pin was not tested there is no draft, and the hint says what to run.
 ///
@@ -113,6 +115,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     } else {
         gathered.keep_newer();
     }
+    gathered.recall_together(context, ui)?;
     let may_say = gathered.may_say();
     let template = match (args.template, may_say.template()) {
         (Some(template), _) if may_say.allows(template) => template,
@@ -154,6 +157,7 @@ pub(super) fn finished(gathered: &Gathered<'_>, mut facts: Facts) -> Result<Vec<
     if let Some(before) = &gathered.before {
         text = sections::carry(&text, before, OPEN).map_err(markers)?;
     }
+    text = sections::relabelled(&text).map_err(markers)?;
     facts.written = written_hash(&sections::emptied(&text).map_err(markers)?);
     let end = text.len() - OPEN.len();
     text.truncate(end);

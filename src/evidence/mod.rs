@@ -61,6 +61,12 @@ impl Machine {
         format!("{} {} {}", self.os, self.arch, self.cpu)
     }
 
+    /// The accelerator, or the processor where there is none: `NVIDIA H200 (sm_90)`, `CPU Intel(R) Xeon(R) Processor`.
+    #[must_use]
+    pub fn device_or_cpu(&self) -> String {
+        self.device.clone().unwrap_or_else(|| format!("CPU {}", self.cpu))
+    }
+
     /// By what the key `devices` of an overlay may name the accelerator: `NVIDIA H200 (sm_90)`, `NVIDIA H200`, `sm_90`.
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {

@@ -27,7 +27,7 @@ pub struct Finding {
 }
 
 /// All codes, with what they mean.
-pub const CODES: [(&str, &str); 10] = [
+pub const CODES: [(&str, &str); 11] = [
     ("facts-edited", "the facts at the end of the report were edited by hand, or are missing"),
     ("markers", "the markers around a person's section do not pair"),
     ("generated-edited", "something that the program wrote was edited by hand"),
@@ -38,6 +38,10 @@ pub const CODES: [(&str, &str); 10] = [
     ("outdated", "the program or a template would write the report differently today"),
     ("broken-link", "a link leads to a file or a section that is not there"),
     ("no-label", "a claim has no label"),
+    (
+        "wrong-label",
+        "a section that a person wrote is labelled as still to be written, or the other way round",
+    ),
 ];
 
 /// What was found out for a report before.
@@ -119,6 +123,20 @@ pub fn check(
             .to_owned(),
     }
     }));
+    // Markers that do not pair were told above.
+    let mislabelled = sections::mislabelled(text.as_bytes()).unwrap_or_default();
+    findings.extend(mislabelled.into_iter().map(|wrong| {
+        let (is, should) = match wrong.is_written {
+            true => ("is written, and labelled as still to be written", sections::INFERRED),
+            false => ("is still to be written, and labelled as a person's words", sections::TO_WRITE),
+        };
+        Finding {
+            code: "wrong-label",
+            line: wrong.line,
+            message: format!("section `{}` {is}", crate::escape::for_terminal(&wrong.name)),
+            hint: format!("label it {should}, or {}", again()),
+        }
+    }));
     findings.sort_by_key(|finding| finding.line);
     findings
 }
@@ -126,7 +144,7 @@ pub fn check(
 /// The hash over what the program wrote: the report without a person's sections and without the facts.
 #[must_use]
 pub fn written_hash(emptied: &[u8]) -> String {
-    let text = String::from_utf8_lossy(emptied).replace("\r\n", "\n");
+    let text = sections::without_kind(&String::from_utf8_lossy(emptied).replace("\r\n", "\n"));
     let body = text.rsplit_once(facts::OPEN).map_or(text.as_str(), |(body, _)| body);
     crate::canonical_json::sha256_hex(body.trim_end().as_bytes())
 }
@@ -146,7 +164,8 @@ fn edited(text: &str, written: &[u8], facts: Option<&Facts>, answers: &Answers<'
             _ => Vec::new(),
         };
     };
-    let (now, then) = (body(text), body(today));
+    let (now, then) = (sections::without_kind(text), sections::without_kind(today));
+    let (now, then) = (body(&now), body(&then));
     let difference = first_difference(&now, &then);
     let Some((line, is, should)) = difference else { return Vec::new() };
     let shown = |text: Option<&str>| match text {

@@ -8,7 +8,17 @@ use std::fmt;
 
 use crate::id::CommitId;
 
-use super::sections::{self, TODO};
+use super::sections::{self, INFERRED, TO_WRITE, TODO};
+
+/// The labels that are the same words each time, without their brackets.
+const FIXED: [&str; 6] = [
+    "run",
+    "not run",
+    "read in the manifest",
+    "recommended by the program",
+    "inferred by a person",
+    "to be written by a person",
+];
 
 /// On what ground a claim stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +31,14 @@ pub enum Label {
     Measured(String),
     /// It was read in upstream's text at a commit.
     Read(CommitId),
+    /// It stands in the manifest.
+    Manifest,
+    /// The program draws it from the verdict: what to do, not what is.
+    Recommended,
     /// A person concluded it.
     Inferred,
+    /// A person is to write it, and has not yet.
+    ToWrite,
     /// This person reports it.
     Reported(String),
 }
@@ -34,7 +50,10 @@ impl fmt::Display for Label {
             Label::NotRun => f.write_str("[not run]"),
             Label::Measured(on) => write!(f, "[measured on {}]", without_brackets(on)),
             Label::Read(commit) => write!(f, "[read at {commit}]"),
-            Label::Inferred => f.write_str("[inferred by a person]"),
+            Label::Manifest => f.write_str("[read in the manifest]"),
+            Label::Recommended => f.write_str("[recommended by the program]"),
+            Label::Inferred => f.write_str(INFERRED),
+            Label::ToWrite => f.write_str(TO_WRITE),
             Label::Reported(by) => write!(f, "[reported by {}]", without_brackets(by)),
         }
     }
@@ -52,7 +71,7 @@ fn has_label(text: &str) -> bool {
         rest = &rest[at + 1..];
         let Some(end) = rest.find(']') else { return false };
         let inner = &rest[..end];
-        let is_one = matches!(inner, "run" | "not run" | "inferred by a person")
+        let is_one = FIXED.contains(&inner)
             || inner.strip_prefix("measured on ").is_some_and(|on| !on.trim().is_empty())
             || inner.strip_prefix("reported by ").is_some_and(|by| !by.trim().is_empty())
             || inner.strip_prefix("read at ").is_some_and(|at| CommitId::parse(at).is_ok());
@@ -214,6 +233,26 @@ mod tests {
         assert_eq!(lines(&format!("Figures: [run]\n\n{table}\n{table}")), [7]);
         assert_eq!(lines("# x\n\n```\nwhatever\n\nit [run]\n```\n"), [3]);
         assert_eq!(lines("Quote: [run]\n\n````\n```\n````\n"), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn every_label_is_known_to_the_check() {
+        let commit = CommitId::from_bytes([1; 20]);
+        let all = [
+            Label::Run,
+            Label::NotRun,
+            Label::Measured("x [y]".to_owned()),
+            Label::Read(commit),
+            Label::Manifest,
+            Label::Recommended,
+            Label::Inferred,
+            Label::ToWrite,
+            Label::Reported("Ada".to_owned()),
+        ];
+        for label in all {
+            assert_eq!(lines(&format!("It is so. {label}\n")), [] as [usize; 0], "{label}");
+        }
+        assert_eq!(lines("It is so. [said by the program]\n"), [1]);
     }
 
     #[test]

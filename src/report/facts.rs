@@ -54,12 +54,27 @@ pub struct Facts {
     /// What searches over the upstream's history came to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bisected: Vec<Bisected>,
+    /// With which others it can go at once, under each profile and on each kind of machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<AtOnce>,
     /// The overlay was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<Retired>,
     /// A hash over what the program wrote into the report.
     #[serde(default)]
     pub written: Digest,
+}
+
+/// Overlays that can all go at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AtOnce {
+    /// The overlays, in the order of the manifest.
+    pub overlays: Vec<OverlayName>,
+    /// Those of them that the pin has all of: their tests say nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redundant: Vec<OverlayName>,
+    /// The pin without all of them, and with them.
+    pub measured: Measured,
 }
 
 /// What was measured under one profile on one kind of machine.
@@ -251,8 +266,8 @@ impl Facts {
     #[must_use]
     pub fn records(&self) -> BTreeMap<&str, &str> {
         let newer = self.newer.iter().flat_map(|newer| newer.results.values());
-        let sides = self.proofs.iter().flat_map(|proof| proof.results.values().flat_map(BTreeMap::values));
-        sides.chain(newer).filter_map(SideFacts::record).collect()
+        let all = self.proofs.iter().chain(self.together.iter().map(|at_once| &at_once.measured));
+        all.flat_map(Measured::sides).chain(newer).filter_map(SideFacts::record).collect()
     }
 }
 
@@ -331,13 +346,15 @@ impl Measured {
         })
     }
 
+    /// What each test came to on each variant.
+    pub fn sides(&self) -> impl Iterator<Item = &SideFacts> {
+        self.results.values().flat_map(BTreeMap::values)
+    }
+
     /// The processor, or the accelerator where the profile has one.
     #[must_use]
     pub fn device(&self) -> String {
-        match &self.machine.device {
-            Some(device) => device.clone(),
-            None => format!("CPU {}", self.machine.cpu),
-        }
+        self.machine.device_or_cpu()
     }
 }
 
@@ -377,6 +394,7 @@ mod tests {
             }),
             attested: Vec::new(),
             bisected: Vec::new(),
+            together: Vec::new(),
             retired: None,
             written: "w".to_owned(),
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::claims::Label;
 use super::facts::{Measured, RecordFile};
-use super::render::date;
+use super::render::{date, moment};
 use super::table::{TestTable, tables};
 use crate::verdict::{Decision, Proof};
 
@@ -25,8 +25,15 @@ pub struct ProofView {
     cuda: Option<String>,
     toolchains: Vec<String>,
     date: String,
+    /// To the minute; `None`: nothing of it is on record, as of a build that fails.
+    time: Option<String>,
     verdict: &'static str,
     first_line: String,
+    /// The first line without what is to be done.
+    seen: String,
+    /// Where the fault was seen, in words, if that is not the pin; and whether it was run there.
+    witness: Option<String>,
+    has_witness: bool,
     fixed: usize,
     broken: usize,
     unfixed: usize,
@@ -104,8 +111,12 @@ pub(super) fn view(
         cuda: measured.machine.cuda.clone(),
         toolchains,
         date: date(measured.recorded),
+        time: (measured.recorded > 0).then(|| moment(measured.recorded)),
         verdict: decision.verdict.as_str(),
         first_line: decision.first_line.clone(),
+        seen: decision.seen().to_owned(),
+        witness: witness_words(measured),
+        has_witness: measured.has_witness,
         fixed: decision.fixed.len(),
         broken: decision.broken.len(),
         unfixed: decision.unfixed.len(),
@@ -151,8 +162,17 @@ fn variant_words(which: crate::verdict::Which) -> &'static str {
     }
 }
 
+/// The commit that was run, or the patch that plants the fault; `None`: the pin decides.
+fn witness_words(measured: &Measured) -> Option<String> {
+    let note = measured.variants.get(&crate::verdict::Which::WitnessWithout)?;
+    Some(match &note.fault {
+        Some(fault) => format!("the pin with the planted fault {fault}"),
+        None => format!("commit {}", note.commit.short()),
+    })
+}
+
 /// The compilers by the names of their programs, with the start of their hashes.
-fn toolchain_words(toolchain: &str) -> Option<String> {
+pub(super) fn toolchain_words(toolchain: &str) -> Option<String> {
     let compilers = toolchain.split("; ").filter_map(|part| {
         let [kind, name, path, hash] = part.split(' ').collect::<Vec<_>>()[..] else { return None };
         let is_one = kind == "program" && ["c++", "nvcc", "hipcc"].contains(&name);

@@ -11,18 +11,19 @@ use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
 
+use crate::escape::for_shell;
 use crate::evidence::attested::Attestation;
-use crate::id::CommitId;
+use crate::id::{CommitId, OverlayName};
 use crate::verdict::{Decision, Proof};
 
 use super::claims::Label;
 use super::delta::Change;
-use super::facts::{Facts, Measured, RecordFile};
+use super::facts::{AtOnce, Facts, Measured, RecordFile};
 use super::kind::MaySay;
 use super::markdown;
 use super::proof_view::{ProofView, view};
 use super::quote::{self, Place};
-use super::sections::{TODO, closing, opening};
+use super::sections::{self, TODO, closing, opening};
 use super::templates::{BUILT_IN, Template};
 
 /// Lines of the diff beyond this number are counted, not shown.
@@ -209,8 +210,10 @@ pub fn render(
     });
     let context = context(material, template);
     let made = environment.get_template(template.file()).and_then(|template| template.render(context));
-    let text = made.map_err(|error| failed(&error))?;
-    Ok(tidy(&text))
+    let text = tidy(&made.map_err(|error| failed(&error))?);
+    // Nobody has written in the sections of a new text. Markers that do not pair are told when it is put into a report.
+    let labelled = sections::relabelled(text.as_bytes()).ok();
+    Ok(labelled.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or(text))
 }
 
 /// No blanks at the ends of lines, and one empty line where there are several. Blocks stay as they are.
@@ -271,7 +274,10 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         ("run", Label::Run.to_string()),
         ("not_run", Label::NotRun.to_string()),
         ("read", Label::Read(material.facts.pin).to_string()),
+        ("manifest", Label::Manifest.to_string()),
+        ("recommended", Label::Recommended.to_string()),
         ("inferred", Label::Inferred.to_string()),
+        ("to_write", Label::ToWrite.to_string()),
     ]);
     let reported: Vec<Said> =
         material.facts.attested.iter().map(|report| reported(report, material)).collect();
@@ -293,6 +299,8 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         newer => Value::from(Serde(&material.newer)),
         reported => Value::from(Serde(reported)),
         bisected => Value::from(Serde(bisected)),
+        together => Value::from(Serde(together(material))),
+        drop => drop_command(material, material.facts.proofs.first(), &[&material.facts.overlay]),
         diff => Value::from(Serde(diff)),
         diff_more => more,
         places => Value::from(Serde(places(material))),
@@ -304,6 +312,45 @@ fn context(material: &Material<'_>, template: Template) -> Value {
         retired => Value::from(Serde(&material.facts.retired)),
         bump => Value::from(Serde(&material.bump)),
     }
+}
+
+/// With which others it can go at once.
+#[derive(Debug, Clone, Serialize)]
+struct TogetherView {
+    profile: Option<String>,
+    others: Vec<String>,
+    label: String,
+    command: String,
+}
+
+fn together(material: &Material<'_>) -> Vec<TogetherView> {
+    let view = |at_once: &AtOnce| TogetherView {
+        profile: at_once.measured.profile.as_ref().map(ToString::to_string),
+        others: others(&at_once.overlays, &material.facts.overlay),
+        label: match at_once.measured.redundant {
+            true => Label::NotRun.to_string(),
+            false => Label::Measured(at_once.measured.device()).to_string(),
+        },
+        command: drop_command(
+            material,
+            Some(&at_once.measured),
+            &at_once.overlays.iter().collect::<Vec<_>>(),
+        ),
+    };
+    material.facts.together.iter().map(view).collect()
+}
+
+fn others(overlays: &[OverlayName], overlay: &OverlayName) -> Vec<String> {
+    overlays.iter().filter(|name| *name != overlay).map(ToString::to_string).collect()
+}
+
+/// The command that drops overlays at once, in a tree of the profile that was measured.
+fn drop_command(material: &Material<'_>, measured: Option<&Measured>, overlays: &[&OverlayName]) -> String {
+    let profile = measured.and_then(|measured| measured.profile.as_ref());
+    let profile = profile.map(|profile| format!(" --profile {}", for_shell(profile.as_str())));
+    let names: Vec<String> = overlays.iter().map(|name| for_shell(name.as_str())).collect();
+    let upstream = for_shell(material.facts.upstream.as_str());
+    format!("overlaid -m {upstream}{} drop {}", profile.unwrap_or_default(), names.join(" "))
 }
 
 /// A sentence with the ground that it stands on.
@@ -346,6 +393,13 @@ fn places(material: &Material<'_>) -> Vec<BTreeMap<&'static str, String>> {
     found
 }
 
+/// A minute of a day, in UTC: `2026-01-31 09:05 UTC`.
+#[must_use]
+pub fn moment(seconds: i64) -> String {
+    let of_day = seconds.rem_euclid(86_400);
+    format!("{} {:02}:{:02} UTC", date(seconds), of_day / 3_600, of_day % 3_600 / 60)
+}
+
 /// A day of the calendar, UTC, from seconds since 1970. Days to civil dates as Howard Hinnant describes it.
 #[must_use]
 pub fn date(seconds: i64) -> String {
@@ -369,6 +423,12 @@ mod tests {
     fn days_are_those_of_the_calendar() {
         let shown = [0, 951_782_399, 951_782_400, 1_700_000_000, 4_102_444_800].map(date);
         assert_eq!(shown, ["1970-01-01", "2000-02-28", "2000-02-29", "2023-11-14", "2100-01-01"]);
+    }
+
+    #[test]
+    fn a_moment_has_hour_and_zone() {
+        assert_eq!(moment(1_700_000_000), "2023-11-14 22:13 UTC");
+        assert_eq!(moment(-1), "1969-12-31 23:59 UTC");
     }
 
     #[test]

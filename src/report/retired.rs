@@ -33,6 +33,9 @@ pub struct Retired {
     pub by: String,
     /// When, in seconds since 1970.
     pub at: i64,
+    /// The overlays that went with it, in one drop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together_with: Vec<OverlayName>,
     /// The paths that it changed.
     pub paths: Vec<String>,
     /// The upstream commits that it undid.
@@ -79,6 +82,10 @@ impl Retired {
         if let Some(last_in) = self.last_in {
             document["last-in"] = value(last_in.to_string());
         }
+        if !self.together_with.is_empty() {
+            let others: Vec<String> = self.together_with.iter().map(ToString::to_string).collect();
+            document["together-with"] = list(&others);
+        }
         let files: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
         for (key, texts) in
             [("paths", &self.paths), ("undid", &self.undid), ("evidence", &self.evidence), ("files", &files)]
@@ -109,6 +116,7 @@ mod tests {
             forced: None,
             by: "Ada".to_owned(),
             at: 7,
+            together_with: vec![OverlayName::parse("other").unwrap()],
             paths: vec!["a\"b".to_owned(), "c".to_owned()],
             undid: Vec::new(),
             evidence: vec!["t.json".to_owned()],

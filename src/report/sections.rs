@@ -9,6 +9,10 @@ use std::ops::Range;
 
 /// What a section says before a person wrote in it begins so.
 pub const TODO: &str = "TODO";
+/// The label of what a person wrote.
+pub const INFERRED: &str = "[inferred by a person]";
+/// The label of what nobody has written yet.
+pub const TO_WRITE: &str = "[to be written by a person]";
 
 /// What is wrong with the markers. Nothing is written then: text of a person could get lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,6 +172,72 @@ pub fn carry(new: &[u8], old: &[u8], before: &str) -> Result<Vec<u8>, MarkerErro
     Ok(text)
 }
 
+/// A section under the label of the other kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mislabelled {
+    /// The section.
+    pub name: String,
+    /// Where the line of the label is.
+    at: Range<usize>,
+    /// The number of that line, from 1.
+    pub line: usize,
+    /// Whether a person has written there.
+    pub is_written: bool,
+}
+
+/// The sections whose label says that they are still to be written, and are written, or the other way round. A label stands
+/// on the last line with text before the section.
+///
+/// # Errors
+/// If the markers do not pair.
+pub fn mislabelled(text: &[u8]) -> Result<Vec<Mislabelled>, MarkerError> {
+    let found = Sections::find(text)?;
+    let mut wrong = Vec::new();
+    for (name, span) in &found.spans {
+        let is_written = !is_untouched(&text[span.clone()]);
+        // The marker itself is the line before the section.
+        let marker = line_before(text, span.start).start;
+        let mut at = line_before(text, marker);
+        while at.start > 0 && text[at.clone()].trim_ascii().is_empty() {
+            at = line_before(text, at.start);
+        }
+        let other = if is_written { TO_WRITE } else { INFERRED };
+        if bstr::ByteSlice::contains_str(&text[at.clone()], other) {
+            let line = text[..at.start].iter().filter(|&&b| b == b'\n').count() + 1;
+            wrong.push(Mislabelled { name: name.clone(), at, line, is_written });
+        }
+    }
+    Ok(wrong)
+}
+
+/// The line that ends where another one starts.
+fn line_before(text: &[u8], start: usize) -> Range<usize> {
+    let end = start.saturating_sub(1);
+    let from = text[..end].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+    from..start
+}
+
+/// A text in which the label before each section says whether a person has written there.
+///
+/// # Errors
+/// If the markers do not pair.
+pub fn relabelled(text: &[u8]) -> Result<Vec<u8>, MarkerError> {
+    let mut text = text.to_vec();
+    // From the end, so that what is before stays where it is.
+    for wrong in mislabelled(&text)?.into_iter().rev() {
+        let (is, should) = if wrong.is_written { (TO_WRITE, INFERRED) } else { (INFERRED, TO_WRITE) };
+        let line = bstr::ByteSlice::replace(&text[wrong.at.clone()], is, should);
+        text.splice(wrong.at, line);
+    }
+    Ok(text)
+}
+
+/// A text in which both labels are one: whether a person has written is no difference between what the program writes.
+#[must_use]
+pub fn without_kind(text: &str) -> String {
+    text.replace(TO_WRITE, INFERRED)
+}
+
 /// A text without what a person wrote: the markers stay.
 ///
 /// # Errors
@@ -225,6 +295,27 @@ mod tests {
         assert!(text.ends_with("end\n"), "{text}");
         let again = carry(b"# R\n\nend\n", text.as_bytes(), "end").unwrap();
         assert_eq!(again, text.as_bytes());
+    }
+
+    #[test]
+    fn the_label_before_a_section_says_whether_it_is_written() {
+        let of = |label: &str, section: &str| {
+            format!("Why: {label}\n\n{}\n{section}{}\n", opening("c"), closing("c")).into_bytes()
+        };
+        for (section, right, wrong) in [
+            ("TODO: say why\n", TO_WRITE, INFERRED),
+            ("", TO_WRITE, INFERRED),
+            ("So it is.\n", INFERRED, TO_WRITE),
+            ("TODO: more\nSo it is.\n", INFERRED, TO_WRITE),
+        ] {
+            let found = mislabelled(&of(wrong, section)).unwrap();
+            assert_eq!(found.iter().map(|f| (f.name.as_str(), f.line)).collect::<Vec<_>>(), [("c", 1)]);
+            assert_eq!(relabelled(&of(wrong, section)).unwrap(), of(right, section));
+            assert_eq!(mislabelled(&of(right, section)).unwrap(), []);
+        }
+        // Without a label, or at the very beginning, there is nothing to say.
+        assert_eq!(mislabelled(&of("[run]", "mine\n")).unwrap(), []);
+        assert_eq!(mislabelled(format!("{}\n{}\n", opening("c"), closing("c")).as_bytes()).unwrap(), []);
     }
 
     #[test]

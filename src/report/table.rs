@@ -23,7 +23,7 @@ pub struct TestTable {
     pub bound: Option<String>,
     /// Cases that come out alike.
     pub rows: Vec<Row>,
-    /// Whether the witness is another commit than the pin, and was tested.
+    /// Whether the witness is another commit than the pin, and a test was run there.
     pub has_witness: bool,
 }
 
@@ -66,7 +66,14 @@ pub fn tables(decision: &Decision, proof: &Proof) -> Vec<TestTable> {
     for row in decision.cells.iter().filter(|row| !is_a_matter_of_course(row)) {
         by_test.entry(&row.test).or_default().push(row);
     }
-    by_test.into_iter().map(|(test, rows)| table(test, &rows, proof)).collect()
+    let mut tables: Vec<TestTable> =
+        by_test.into_iter().map(|(test, rows)| table(test, &rows, proof)).collect();
+    // All tables of a proof have the same columns, so that a test that was not run at the witness says so.
+    let has_witness = tables.iter().any(|table| table.has_witness);
+    for table in &mut tables {
+        table.has_witness = has_witness;
+    }
+    tables
 }
 
 /// That it builds and runs on both sides is no case of a test.

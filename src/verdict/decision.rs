@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::proof::CellId;
 use crate::id::{Name, OverlayName};
+use crate::kernel_test::CaseKey;
 
 /// What the evidence says about an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -192,6 +193,14 @@ pub struct CellRow {
     pub attributed: bool,
 }
 
+impl CellRow {
+    /// Whether it is a case of the test: building, running and sanitizers have rows, too.
+    #[must_use]
+    pub fn is_case(&self) -> bool {
+        !serde_json::from_value::<CaseKey>(self.case.as_str().into()).is_ok_and(|key| key.is_pseudo())
+    }
+}
+
 /// A case on one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellView {
@@ -241,4 +250,14 @@ pub struct Decision {
     /// What could still be run to know more; empty when nothing would help.
     #[serde(skip)]
     pub wants: Vec<Want>,
+}
+
+impl Decision {
+    /// The first line without what is to be done: what was seen, and no advice.
+    #[must_use]
+    pub fn seen(&self) -> &str {
+        let advice = ["; drop it now", "; drop it", "; a person decides"];
+        let without = advice.iter().find_map(|advice| self.first_line.strip_suffix(advice));
+        without.unwrap_or(&self.first_line)
+    }
 }

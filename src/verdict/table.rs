@@ -59,7 +59,7 @@ pub fn decide(proof: &Proof) -> Decision {
     decision.cells = words::rows(&known.pin, known.witness.as_ref(), &decision.attributed);
     decision.reasons = known.reasons(proof, &decision, &open);
     decision.wants = open.wants();
-    decision.first_line = words::first_line(proof, &decision, open.count());
+    decision.first_line = words::first_line(proof, &decision, open.cases());
     decision
 }
 
@@ -98,6 +98,12 @@ pub(super) enum Spot {
 impl Open {
     fn push(&mut self, id: &CellId, spot: Spot, blocker: Blocker) {
         self.list.push((id.clone(), spot, blocker));
+    }
+
+    /// In how many cases of tests something is open: building and running are none.
+    fn cases(&self) -> usize {
+        let cases = self.list.iter().map(|(id, ..)| id).filter(|id| !words::is_build_or_run(&id.case));
+        cases.collect::<BTreeSet<_>>().len()
     }
 
     /// In how many cases something is open.

@@ -25,7 +25,7 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
     let Decision { fixed, broken, attributed, silenced, .. } = decision;
     match decision.verdict {
         Verdict::Needed => {
-            let mut line = format!("needed: {}; it breaks none", turn(fixed.len(), &without, "with it"));
+            let mut line = format!("needed: {}; it breaks none", turn(fixed, &without, "with it"));
             if !silenced.is_empty() {
                 line.push_str(&format!(
                     "; but {} loudly without it and silently with it",
@@ -35,15 +35,12 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
             line
         }
         Verdict::Harmful => {
-            format!(
-                "harmful: {}, and it mends none; drop it now",
-                turn(broken.len(), "with it", "without it")
-            )
+            format!("harmful: {}, and it mends none; drop it now", turn(broken, "with it", "without it"))
         }
         Verdict::Mixed => format!(
             "mixed: {}, and {}; a person decides",
-            turn(fixed.len(), &without, "with it"),
-            turn(broken.len(), "with it", "without it")
+            turn(fixed, &without, "with it"),
+            turn(broken, "with it", "without it")
         ),
         Verdict::Ineffective => {
             let still = decision.unfixed.iter().filter(|id| attributed.contains(id)).count();
@@ -66,6 +63,9 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
         Verdict::Redundant => {
             "redundant: the pin has all of it, so there is nothing to run; drop it".to_owned()
         }
+        Verdict::Inconclusive if open == 0 => {
+            "inconclusive: whether its tests build and run could not be found out".to_owned()
+        }
         Verdict::Inconclusive => {
             let what = count(open, "case");
             format!("inconclusive: what {what} would come to could not be found out")
@@ -82,12 +82,24 @@ fn fail(n: usize, which: &str) -> String {
     if n == 1 { format!("1 case{space}{which} fails") } else { format!("{n} cases{space}{which} fail") }
 }
 
-/// Cases that come out one way on one side and the other way on the other.
-fn turn(n: usize, fails: &str, passes: &str) -> String {
-    if n == 1 {
-        format!("1 case fails {fails} and passes {passes}")
+/// Cases that come out one way on one side and the other way on the other. What is no case of a test has a name of its own.
+fn turn(cases: &[CellId], fails: &str, passes: &str) -> String {
+    let (mut of_tests, mut builds, mut runs, mut checks) = (0, 0, 0, 0);
+    for id in cases {
+        *match id.case.as_str() {
+            _ if !id.case.is_pseudo() => &mut of_tests,
+            "build" => &mut builds,
+            "run" => &mut runs,
+            _ => &mut checks,
+        } += 1;
+    }
+    let all = [(of_tests, "case"), (builds, "build"), (runs, "run"), (checks, "sanitizer check")];
+    let all: Vec<String> = all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(n, what)).collect();
+    let what = all.join(" and ");
+    if cases.len() == 1 {
+        format!("{what} fails {fails} and passes {passes}")
     } else {
-        format!("{n} cases fail {fails} and pass {passes}")
+        format!("{what} fail {fails} and pass {passes}")
     }
 }
 
@@ -128,7 +140,7 @@ pub(super) fn open_reasons(open: &Open) -> Vec<Reason> {
         .collect()
 }
 
-fn is_build_or_run(case: &CaseKey) -> bool {
+pub(super) fn is_build_or_run(case: &CaseKey) -> bool {
     *case == CaseKey::build() || *case == CaseKey::run()
 }
 
@@ -291,8 +303,18 @@ mod tests {
 
     #[test]
     fn one_case_fails_and_two_cases_fail() {
-        let said = |n| turn(n, "without it", "with it");
-        assert_eq!(said(1), "1 case fails without it and passes with it");
-        assert_eq!(said(2), "2 cases fail without it and pass with it");
+        let test = Name::parse("t").unwrap();
+        let of = |case: CaseKey| CellId { test: test.clone(), case };
+        let case = |n: u32| of(serde_json::from_value(format!("{{\"n\":{n}}}").into()).unwrap());
+        let said = |cases: &[CellId]| turn(cases, "without it", "with it");
+        assert_eq!(said(&[case(1)]), "1 case fails without it and passes with it");
+        assert_eq!(said(&[case(1), case(2)]), "2 cases fail without it and pass with it");
+        // What is no case of a test is not counted as one.
+        assert_eq!(said(&[of(CaseKey::build())]), "1 build fails without it and passes with it");
+        let checked = of(serde_json::from_value("sanitizer:memcheck".into()).unwrap());
+        assert_eq!(
+            said(&[case(1), case(2), checked]),
+            "2 cases and 1 sanitizer check fail without it and pass with it"
+        );
     }
 }

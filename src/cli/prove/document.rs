@@ -56,8 +56,10 @@ pub(super) fn document(workspace: &Workspace, profile: Option<&Name>, outcome: &
             Together::NotTogether { cases } => ("not-together", json!(cases), json!([])),
             Together::Unknown { reasons } => ("unknown", json!([]), json!(reasons)),
         };
-        document["together"] =
-            json!({ "overlays": members, "answer": answer, "cases": cases, "reasons": reasons });
+        let drop = (*together == Together::AllCanGo).then(|| outcome.drop_command(members));
+        document["together"] = json!({
+            "overlays": members, "answer": answer, "cases": cases, "reasons": reasons, "drop": drop,
+        });
     }
     document
 }

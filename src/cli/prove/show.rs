@@ -1,6 +1,6 @@
 //! The proof as a person reads it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::escape::for_terminal;
 use crate::evidence::took::Took;
@@ -16,7 +16,7 @@ use super::super::table::{self, TableCell};
 use super::super::test::one_alone;
 use super::super::ui::ONE_ALONE;
 use super::super::{Tone, legend};
-use super::{Outcome, reason_text};
+use super::{Outcome, is_gap, reason_text};
 
 /// The verdicts: an overlay after the other, then all of them in one table.
 #[must_use]
@@ -100,10 +100,13 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
             out.line(line);
         }
     }
-    if let Some((members, together)) = &outcome.together {
-        let members = members.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+    if let Some((names, together)) = &outcome.together {
+        let members = names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
         match together {
-            Together::AllCanGo => out.line(format_args!("\nall of these can go at once: {members}")),
+            Together::AllCanGo => {
+                out.line(format_args!("\nall of these can go at once: {members}"));
+                out.line(format_args!("  {}", drop_at_once(outcome, names)));
+            }
             Together::NotTogether { cases } => {
                 out.line(format_args!(
                     "\n{}: each can go, but not all of {members} at once. Drop one, and prove again.",
@@ -120,6 +123,18 @@ fn write_all(outcome: &Outcome, verbose: bool, out: &mut Out) {
                 }
             }
         }
+    }
+}
+
+/// The one command that drops them all, and what is to be proven before it does.
+fn drop_at_once(outcome: &Outcome, names: &[Name]) -> String {
+    let command = outcome.drop_command(names);
+    let gaps = outcome.decisions.iter().filter(|decision| names.contains(&decision.overlay));
+    let gaps = gaps.flat_map(|decision| &decision.reasons).filter(|reason| is_gap(reason));
+    let gaps: BTreeSet<&str> = gaps.map(|gap| gap.text.as_str()).collect();
+    match gaps.into_iter().map(for_terminal).collect::<Vec<_>>().join("; ") {
+        none if none.is_empty() => format!("to drop them: {command}"),
+        gaps => format!("{gaps}; then: {command}"),
     }
 }
 
@@ -218,8 +233,18 @@ fn print_variants(candidate: &Candidate, decision: &Decision, out: &mut Out) {
         !is_pseudo || decision.cells.len() == 1 || !views.into_iter().flatten().all(is_plain)
     };
     let rows: Vec<&CellRow> = decision.cells.iter().filter(says_something).collect();
+    // What does not build or run has no cases; else only cases are counted.
+    let is_build_or_run = |row: &CellRow| ["build", "run"].contains(&row.case.as_str());
+    let has_cases = rows.iter().any(|row| !is_build_or_run(row));
     let count = |view: &dyn Fn(&CellRow) -> Option<CellView>| -> TableCell {
-        let views: Vec<CellView> = rows.iter().filter_map(|row| view(row)).collect();
+        let broken = rows.iter().find(|row| {
+            is_build_or_run(row) && has_cases && view(row).is_some_and(|view| view.outcome == "fail")
+        });
+        if let Some(row) = broken {
+            return Tone::Bad.cell(if row.case == "build" { "does not build" } else { "does not run" });
+        }
+        let counted = rows.iter().filter(|row| !has_cases || !is_build_or_run(row));
+        let views: Vec<CellView> = counted.filter_map(|row| view(row)).collect();
         let has = |word: &str| views.iter().filter(|view| view.outcome == word).count();
         let (failed, flaky) = (has("fail"), has("flaky"));
         let ran = failed + flaky + has("pass") + has("measured");

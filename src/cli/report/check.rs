@@ -144,6 +144,9 @@ fn look(
                 for measured in &facts.proofs {
                     stale.extend(gathered.stale(measured, &mut hashes));
                 }
+                for at_once in &facts.together {
+                    stale.extend(gathered.stale_together(at_once, &mut hashes));
+                }
                 stale.dedup();
                 // What is stale would be written differently anyway: that is one finding, not two.
                 if stale.is_empty() && records.values().all(|answer| *answer == RecordAnswer::Same) {

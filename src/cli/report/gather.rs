@@ -16,7 +16,7 @@ use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::overlay::Loaded;
 use crate::provenance::{OverlayReport, State};
-use crate::report::facts::{Facts, Measured, Newer, RecordFile};
+use crate::report::facts::{AtOnce, Facts, Measured, Newer, RecordFile};
 use crate::report::kind::MaySay;
 use crate::report::templates::Template;
 use crate::verdict::coverage::{Elsewhere, across_profiles, gaps};
@@ -54,6 +54,8 @@ pub struct Gathered<'w> {
     pub attested: Vec<Attestation>,
     /// What searches over the upstream's history came to.
     pub bisected: Vec<Bisected>,
+    /// With which others it can go at once.
+    pub together: Vec<AtOnce>,
     /// What of the report before is stale.
     pub set_aside: Vec<String>,
     /// The last decision that says nothing, for its reasons.
@@ -105,6 +107,7 @@ impl<'w> Gathered<'w> {
             attested: reported(workspace, loaded),
             bisected: searched(workspace, loaded, &report),
             report,
+            together: Vec::new(),
             set_aside: Vec::new(),
             open: None,
             elsewhere: Vec::new(),
@@ -119,21 +122,37 @@ impl<'w> Gathered<'w> {
         let mut hashes = Hashes::in_memory();
         for measured in facts.proofs {
             let stale = self.stale(&measured, &mut hashes);
-            let names = measured.results.values().flat_map(BTreeMap::values).filter_map(|side| side.record());
-            let bad: Vec<String> = names.filter_map(|(name, sha256)| self.load(name, sha256)).collect();
-            match stale.into_iter().chain(bad).next() {
+            match stale.into_iter().chain(self.load_all(&measured)).next() {
                 Some(why) => self.set_aside.push(why),
                 None => self.proofs.push(measured),
             }
         }
+        // What is stale of these is left out: it is an offer, and no proof of this overlay.
+        for at_once in facts.together {
+            if self.stale_together(&at_once, &mut hashes).is_empty()
+                && self.load_all(&at_once.measured).is_empty()
+            {
+                self.together.push(at_once);
+            }
+        }
+    }
+
+    /// Reads the records of a measurement; says what is wrong with them.
+    pub(super) fn load_all(&mut self, measured: &Measured) -> Vec<String> {
+        let names = measured.sides().filter_map(|side| side.record());
+        names.filter_map(|(name, sha256)| self.load(name, sha256)).collect()
+    }
+
+    pub(super) fn unknown_profile(&self, measured: &Measured) -> Option<String> {
+        let profile = measured.profile.as_ref()?;
+        let is_known = self.workspace.manifest.profile(profile.as_str()).is_some();
+        (!is_known).then(|| format!("the manifest has no profile `{profile}` any more"))
     }
 
     /// What of a measurement is not as it was.
     pub fn stale(&self, measured: &Measured, hashes: &mut Hashes) -> Vec<String> {
-        if let Some(profile) = &measured.profile
-            && self.workspace.manifest.profile(profile.as_str()).is_none()
-        {
-            return vec![format!("the manifest has no profile `{profile}` any more")];
+        if let Some(why) = self.unknown_profile(measured) {
+            return vec![why];
         }
         let mut campaign =
             Campaign::new(self.workspace, &measured.features, measured.profile.as_ref(), &*self.store);
@@ -166,7 +185,7 @@ impl<'w> Gathered<'w> {
     }
 
     /// The profiles that are asked: the chosen one, or all that turn the overlay on.
-    fn profiles(&self, context: &Context) -> Result<Vec<Option<Name>>, Failure> {
+    pub(super) fn profiles(&self, context: &Context) -> Result<Vec<Option<Name>>, Failure> {
         let manifest = &self.workspace.manifest;
         if let Some(profile) = context.profile_if_any(self.workspace)? {
             return Ok(vec![Some(profile.name.value.clone())]);
@@ -216,25 +235,13 @@ impl<'w> Gathered<'w> {
             self.open = Some(decision);
             return Ok(());
         }
-        let names: Vec<(String, String)> = measured
-            .results
-            .values()
-            .flat_map(BTreeMap::values)
-            .filter_map(|side| side.record())
-            .map(|(name, sha256)| (name.to_owned(), sha256.to_owned()))
-            .collect();
-        for (name, sha256) in names {
-            if let Some(why) = self.load(&name, &sha256) {
-                self.set_aside.push(why);
-                return Ok(());
-            }
+        if let Some(why) = self.load_all(&measured).into_iter().next() {
+            self.set_aside.push(why);
+            return Ok(());
         }
         // What holds here takes the place of what was measured before under the same profile on the same kind of machine.
-        let class = |machine: &crate::evidence::Machine| (machine.class(), machine.device.clone());
         let decided = decision.verdict != Verdict::Inconclusive;
-        let same = |known: &Measured| {
-            known.profile == measured.profile && class(&known.machine) == class(&measured.machine)
-        };
+        let same = |known: &Measured| is_same_place(known, &measured);
         if decided || !self.proofs.iter().any(same) {
             self.proofs.retain(|known| !same(known));
             self.proofs.push(measured);
@@ -396,6 +403,7 @@ impl<'w> Gathered<'w> {
             newer: self.newer.clone(),
             attested: self.attested.clone(),
             bisected: self.bisected.clone(),
+            together: self.together.clone(),
             retired: None,
             written: String::new(),
         }
@@ -425,6 +433,12 @@ impl<'w> Gathered<'w> {
     pub fn used_records(&self) -> BTreeSet<String> {
         self.facts(Template::Draft, false).records().keys().map(|name| (*name).to_owned()).collect()
     }
+}
+
+/// Whether two measurements are of one profile and one kind of machine.
+pub(super) fn is_same_place(a: &Measured, b: &Measured) -> bool {
+    let place = |m: &Measured| (m.profile.clone(), m.machine.class(), m.machine.device.clone());
+    place(a) == place(b)
 }
 
 /// What people report of an overlay at the pin. A file that cannot be read counts for nothing; `prove` says which.

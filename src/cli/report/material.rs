@@ -327,6 +327,7 @@ pub fn bump_summary(
         newer: None,
         attested: Vec::new(),
         bisected: Vec::new(),
+        together: Vec::new(),
         retired: None,
         written: String::new(),
     };

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::evidence::result::{MAY_MATTER, OF_TREE};
-use crate::evidence::{BuildRecord, ResultRecord, TreeRead};
-use crate::id::UpstreamPath;
+use crate::evidence::{BuildRecord, Machine, ResultRecord, TreeRead};
+use crate::id::{OverlayName, UpstreamPath};
 use crate::io::hashes::{Hashes, sha256_of};
 use crate::manifest::Test;
 use crate::report::facts::{Measured, Newer, SideFacts, SideOutcome, TestFacts, definition};
@@ -29,39 +29,90 @@ impl Campaign<'_> {
         let manifest = &self.workspace().manifest;
         let overlay = manifest.overlay(variants.overlay.as_str());
         let tests = overlay.map(|overlay| self.tests_of(overlay)).unwrap_or_default();
-        let asks_witness = matches!(&proof.witness, Witness::At(place) if !place.is_empty());
-        let mut measured = Measured {
+        let mut measured = self.nothing_measured(&tests, proof.removed.clone(), lab);
+        measured.redundant = proof.redundant;
+        measured.asks_witness = matches!(&proof.witness, Witness::At(place) if !place.is_empty());
+        measured.has_witness = matches!(proof.witness, Witness::At(_));
+        for which in EVERY {
+            let is_witness = matches!(which, Which::WitnessWithout | Which::WitnessWith);
+            let asked = measured.asks_witness || !is_witness;
+            let Some(variant) = variants.get(which).filter(|_| asked) else { continue };
+            self.add_sides(which, variant, &tests, lab, &mut measured);
+        }
+        measured
+    }
+
+    /// What the answer was made from that several overlays can go at once: the pin without all of them, and with them.
+    pub fn account_together(&mut self, overlays: &[OverlayName], lab: &mut Lab<'_>) -> Measured {
+        let names: Vec<&OverlayName> = overlays.iter().collect();
+        let [without, with] = self.without_and_with(&names);
+        let tests = self.tests_of_all(overlays.iter());
+        let mut measured = self.nothing_measured(&tests, taken_out(&without, &with), lab);
+        self.add_sides(Which::PinWithout, &without, &tests, lab, &mut measured);
+        self.add_sides(Which::PinWith, &with, &tests, lab, &mut measured);
+        measured.redundant = measured.results.is_empty();
+        measured
+    }
+
+    fn nothing_measured(&self, tests: &[&Test], removed: Vec<OverlayName>, lab: &Lab<'_>) -> Measured {
+        Measured {
             profile: self.profile().cloned(),
             features: self.features().clone(),
             machine: lab.machine().clone(),
-            removed: proof.removed.clone(),
-            redundant: proof.redundant,
+            removed,
+            redundant: false,
             tests: tests.iter().map(|test| self.test_facts(test)).collect(),
             variants: BTreeMap::new(),
             results: BTreeMap::new(),
-            asks_witness,
-            has_witness: matches!(proof.witness, Witness::At(_)),
+            asks_witness: false,
+            has_witness: false,
             ours: BTreeMap::new(),
             recorded: 0,
-        };
-        for which in EVERY {
-            let is_witness = matches!(which, Which::WitnessWithout | Which::WitnessWith);
-            let Some(variant) = variants.get(which).filter(|_| asks_witness || !is_witness) else { continue };
-            for test in &tests {
-                let state = self.state(variant, test);
-                let Ok(subject) = self.subjects.get(variant) else {
-                    if let State::Blocked(obstacle) = state {
-                        let side = blocked(obstacle);
-                        measured.results.entry(test.name.value.clone()).or_default().insert(which, side);
-                    }
+        }
+    }
+
+    /// Adds what is known of tests on a variant.
+    fn add_sides(
+        &mut self,
+        which: Which,
+        variant: &Variant,
+        tests: &[&Test],
+        lab: &mut Lab<'_>,
+        measured: &mut Measured,
+    ) {
+        for test in tests {
+            let state = self.state(variant, test);
+            let Ok(subject) = self.subjects.get(variant) else {
+                if let State::Blocked(obstacle) = state {
+                    let side = blocked(obstacle);
+                    measured.results.entry(test.name.value.clone()).or_default().insert(which, side);
+                }
+                continue;
+            };
+            let Some(side) = side_of(&state, &subject, test, lab, measured) else { continue };
+            measured.variants.insert(which, subject.note.clone());
+            measured.results.entry(test.name.value.clone()).or_default().insert(which, side);
+        }
+    }
+
+    /// The machine of the newest runs that the decision on a candidate stands on, and when they were made, in seconds since
+    /// 1970. `None`: nothing that holds here was run.
+    pub fn measured_when(&mut self, candidate: &Candidate, lab: &mut Lab<'_>) -> Option<(Machine, i64)> {
+        let variants = &candidate.variants;
+        let mut newest: Option<(Machine, i64)> = None;
+        for variant in EVERY.into_iter().filter_map(|which| variants.get(which)) {
+            for test in self.tests_of_name(&variants.overlay) {
+                if !matches!(self.state(variant, test), State::Ran(_)) {
                     continue;
-                };
-                let Some(side) = side_of(&state, &subject, test, lab, &mut measured) else { continue };
-                measured.variants.insert(which, subject.note.clone());
-                measured.results.entry(test.name.value.clone()).or_default().insert(which, side);
+                }
+                let Ok(subject) = self.subjects.get(variant) else { continue };
+                let Some((_, Some((_, result)))) = lab.records_of(&subject, test) else { continue };
+                if newest.as_ref().is_none_or(|(_, known)| *known < result.recorded) {
+                    newest = Some((result.machine, result.recorded));
+                }
             }
         }
-        measured
+        newest
     }
 
     /// Runs the linked tests of an overlay at another commit, without overlays, and says what that was made from.
@@ -115,6 +166,47 @@ impl Campaign<'_> {
 
     /// What is not as it was when this was measured, as sentences; none: all of it is.
     pub fn stale(&mut self, measured: &Measured, candidate: &Candidate, hashes: &mut Hashes) -> Vec<String> {
+        let variants = &candidate.variants;
+        let today = Today {
+            tests: self.tests_of_name(&variants.overlay),
+            removed: &variants.removed,
+            redundant: candidate.redundant,
+            variant: &|which| variants.get(which),
+        };
+        self.stale_by(measured, &today, hashes)
+    }
+
+    /// As [`Campaign::stale`], of what [`Campaign::account_together`] gave for several overlays.
+    pub fn stale_together(
+        &mut self,
+        measured: &Measured,
+        overlays: &[OverlayName],
+        hashes: &mut Hashes,
+    ) -> Vec<String> {
+        let manifest = &self.workspace().manifest;
+        let is_on = |name: &OverlayName| {
+            manifest.overlay(name.as_str()).is_some_and(|overlay| overlay.is_on(self.features()))
+        };
+        if let Some(gone) = overlays.iter().find(|name| !is_on(name)) {
+            return vec![format!("overlay `{gone}`, which can go at once with it, is not applied any more")];
+        }
+        let names: Vec<&OverlayName> = overlays.iter().collect();
+        let [without, with] = self.without_and_with(&names);
+        let removed = taken_out(&without, &with);
+        let today = Today {
+            tests: self.tests_of_all(overlays.iter()),
+            removed: &removed,
+            redundant: measured.redundant,
+            variant: &|which| match which {
+                Which::PinWithout => Some(&without),
+                Which::PinWith => Some(&with),
+                Which::WitnessWithout | Which::WitnessWith => None,
+            },
+        };
+        self.stale_by(measured, &today, hashes)
+    }
+
+    fn stale_by(&mut self, measured: &Measured, today: &Today<'_>, hashes: &mut Hashes) -> Vec<String> {
         let mut stale: BTreeSet<String> = BTreeSet::new();
         let manifest = &self.workspace().manifest;
         let root = self.workspace().root.clone();
@@ -125,17 +217,15 @@ impl Campaign<'_> {
                 stale.insert(format!("test `{name}` or its profile is another one in the manifest now"));
             }
         }
-        let overlay = manifest.overlay(candidate.variants.overlay.as_str());
-        let linked = overlay.map(|overlay| self.tests_of(overlay)).unwrap_or_default();
-        for test in linked {
+        for test in &today.tests {
             if !measured.redundant && !measured.tests.iter().any(|t| t.linked.name == test.name.value) {
                 stale.insert(format!("test `{}` is linked to it now", test.name.value));
             }
         }
-        if candidate.variants.removed != measured.removed {
+        if *today.removed != measured.removed {
             stale.insert("other overlays need it now".to_owned());
         }
-        if candidate.redundant != measured.redundant {
+        if today.redundant != measured.redundant {
             stale.insert("whether the pin has all of it is another answer now".to_owned());
         }
         for (file, then) in &measured.ours {
@@ -147,7 +237,7 @@ impl Campaign<'_> {
         }
         for (which, note) in &measured.variants {
             let place = place_words(*which);
-            let Some(variant) = candidate.variants.get(*which) else {
+            let Some(variant) = (today.variant)(*which) else {
                 stale.insert(format!("{place}: the witness is the pin now"));
                 continue;
             };
@@ -170,6 +260,20 @@ impl Campaign<'_> {
         }
         stale.into_iter().collect()
     }
+}
+
+/// What a measurement would be about today.
+struct Today<'a> {
+    tests: Vec<&'a Test>,
+    /// What is taken out at the pin.
+    removed: &'a [OverlayName],
+    redundant: bool,
+    variant: &'a dyn Fn(Which) -> Option<&'a Variant>,
+}
+
+/// What is on one variant and not on the other.
+fn taken_out(without: &Variant, with: &Variant) -> Vec<OverlayName> {
+    with.overlays.iter().filter(|name| !without.overlays.contains(name)).cloned().collect()
 }
 
 fn place_words(which: Which) -> &'static str {

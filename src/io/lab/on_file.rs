@@ -10,7 +10,7 @@ use super::campaign::{Campaign, Candidate};
 use super::elsewhere::Whereabouts;
 use super::measure::{Lab, Subject};
 use crate::evidence::{BuildOutcome, Machine, ResultRecord};
-use crate::id::Name;
+use crate::id::{Name, OverlayName};
 use crate::manifest::Test;
 use crate::variant::Variant;
 use crate::verdict::{Ran, State};
@@ -61,6 +61,23 @@ impl Campaign<'_> {
             self.learn(&variant, &test, state);
         }
         Some(source)
+    }
+
+    /// Takes what records of the same place say of the pin without all of these overlays, and with them.
+    pub fn take_together_from_file(&mut self, overlays: &[OverlayName], source: &Source, lab: &mut Lab<'_>) {
+        let names: Vec<&OverlayName> = overlays.iter().collect();
+        let is_there = |record: &ResultRecord| {
+            record.inputs.device == source.machine.device && record.inputs.host == source.machine.class()
+        };
+        for variant in self.without_and_with(&names) {
+            let Ok(subject) = self.subjects.get(&variant) else { continue };
+            for test in self.tests_of_all(overlays.iter()) {
+                let found = lab.on_file(&subject, test).into_iter().find(|(record, _)| is_there(record));
+                if let Some((_, ran)) = found {
+                    self.learn(&variant, &test.name.value, State::Ran(ran));
+                }
+            }
+        }
     }
 }
 

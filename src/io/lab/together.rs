@@ -11,7 +11,7 @@ use crate::manifest::Test;
 use crate::variant::{self, Variant};
 use crate::verdict::group::{Together, decide_together};
 use crate::verdict::rivals::{Group, Rivals, Tested, side_by_side};
-use crate::verdict::{Decision, Linked, Pair, Place, State, Verdict};
+use crate::verdict::{Decision, Linked, Pair, Place, Reason, State, Verdict};
 
 use super::campaign::{Campaign, Candidate, link};
 use super::elsewhere::Whereabouts;
@@ -26,6 +26,10 @@ pub struct Contest {
     pub elsewhere: Vec<(Whereabouts, Rivals)>,
 }
 
+fn goes(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Droppable | Verdict::Redundant | Verdict::Harmful)
+}
+
 impl<'a> Campaign<'a> {
     /// Whether overlays that can go one by one can all go together; `None` if there are not several.
     ///
@@ -37,8 +41,6 @@ impl<'a> Campaign<'a> {
         lab: &mut Lab<'_>,
         may_run: bool,
     ) -> Result<Option<(Vec<OverlayName>, Together)>, Interrupted> {
-        let goes =
-            |verdict: Verdict| matches!(verdict, Verdict::Droppable | Verdict::Redundant | Verdict::Harmful);
         let manifest = &self.workspace.manifest;
         // One that stands back for a rival is gone already.
         let stands = |decision: &&Decision| {
@@ -46,20 +48,37 @@ impl<'a> Campaign<'a> {
         };
         let members: Vec<&Decision> =
             decisions.iter().filter(|decision| goes(decision.verdict)).filter(stands).collect();
-        let names: Vec<&str> = members.iter().map(|member| member.overlay.as_str()).collect();
-        let several = members.iter().filter(|member| member.verdict == Verdict::Droppable).count() > 0;
-        if members.len() < 2 || !several {
+        if members.len() < 2 {
             return Ok(None);
         }
-        let with = manifest.overlays.iter().filter(|overlay| overlay.is_on(self.features));
-        let with = Variant {
-            commit: manifest.upstream.pin.value,
-            at_pin: true,
-            fault: None,
-            overlays: with.map(|overlay| overlay.name.value.clone()).collect(),
-        };
-        let without = variant::without_all(manifest, self.features, &names);
-        let tests = self.tests_of_all(members.iter().map(|member| &member.overlay));
+        let together = self.together(&members, lab, may_run)?;
+        Ok(Some((members.iter().map(|member| member.overlay.clone()).collect(), together)))
+    }
+
+    /// Whether these overlays can all go together. Without `may_run`: as far as that is on record.
+    ///
+    /// # Errors
+    /// If we are told to stop.
+    pub fn together(
+        &mut self,
+        members: &[&Decision],
+        lab: &mut Lab<'_>,
+        may_run: bool,
+    ) -> Result<Together, Interrupted> {
+        let names: Vec<&OverlayName> = members.iter().map(|member| &member.overlay).collect();
+        let [without, with] = self.without_and_with(&names);
+        let tested = members.iter().filter(|member| member.verdict != Verdict::Redundant).count();
+        if tested < 2 && members.iter().all(|member| goes(member.verdict)) {
+            // The pin has all of the others: without them, too, it is the same code.
+            return Ok(match self.subjects.get(&without) {
+                Ok(_) => Together::AllCanGo,
+                Err(obstacle) => {
+                    let text = obstacle.text().to_owned();
+                    Together::Unknown { reasons: vec![Reason { code: obstacle.code(), text }] }
+                }
+            });
+        }
+        let tests = self.tests_of_all(names.iter().copied());
         let needed =
             members.iter().flat_map(|member| &member.runs_needed).map(|(_, runs)| *runs).max().unwrap_or(1);
         let mut place = Place::new();
@@ -74,8 +93,21 @@ impl<'a> Campaign<'a> {
             place.insert(test.name.value.clone(), pair);
         }
         let linked: Vec<Linked> = tests.iter().map(|test| self.link(test)).collect();
-        let together = decide_together(&members, &linked, &place);
-        Ok(Some((members.iter().map(|member| member.overlay.clone()).collect(), together)))
+        Ok(decide_together(members, &linked, &place))
+    }
+
+    /// The pin without several overlays, and with all that are on.
+    pub(super) fn without_and_with(&self, overlays: &[&OverlayName]) -> [Variant; 2] {
+        let manifest = &self.workspace.manifest;
+        let with = manifest.overlays.iter().filter(|overlay| overlay.is_on(self.features));
+        let with = Variant {
+            commit: manifest.upstream.pin.value,
+            at_pin: true,
+            fault: None,
+            overlays: with.map(|overlay| overlay.name.value.clone()).collect(),
+        };
+        let names: Vec<&str> = overlays.iter().map(|name| name.as_str()).collect();
+        [variant::without_all(manifest, self.features, &names), with]
     }
 
     /// The groups of rivals of which several are to be proven, side by side.
@@ -161,7 +193,7 @@ impl<'a> Campaign<'a> {
     }
 
     /// The tests of several overlays, each once.
-    fn tests_of_all<'b>(&self, overlays: impl Iterator<Item = &'b OverlayName>) -> Vec<&'a Test> {
+    pub(super) fn tests_of_all<'b>(&self, overlays: impl Iterator<Item = &'b OverlayName>) -> Vec<&'a Test> {
         let mut tests: Vec<&Test> = Vec::new();
         for test in overlays.flat_map(|overlay| self.tests_of_name(overlay)) {
             if !tests.iter().any(|known| known.name.value == test.name.value) {

@@ -6,8 +6,11 @@
 
 mod delta;
 pub mod html;
+mod judged;
 pub mod model;
 mod overlay;
+mod proof;
+mod together;
 mod variants;
 
 use std::fmt::Write;
@@ -17,6 +20,7 @@ use model::{OverlayPart, Page, UpstreamPart, commit_address};
 
 use super::hand::Hand;
 use super::picture::Look;
+use crate::id::OverlayName;
 
 /// How many bytes the changes of all overlays may take.
 const DELTA_BYTES: usize = 200_000;
@@ -41,7 +45,7 @@ pub fn render(page: &Page) -> String {
     );
     let _ = writeln!(
         out,
-        "<p class=\"dim\">Made on {} by overlaid {}. What stands here is from evidence and git objects at that time.</p>\n</header>\n<main>",
+        "<p class=\"dim\">Made at {} by overlaid {}. What stands here is from evidence and git objects at that time.</p>\n</header>\n<main>",
         Text(&page.made),
         Text(&page.version)
     );
@@ -79,13 +83,22 @@ fn class(hand: Hand) -> &'static str {
 }
 
 fn anchor(part: &OverlayPart) -> String {
-    format!("o-{}", part.report.name)
+    anchor_of(&part.report.name)
+}
+
+fn anchor_of(overlay: &OverlayName) -> String {
+    format!("o-{overlay}")
 }
 
 fn to_do(page: &Page, out: &mut String) {
     out.push_str(
-        "<section id=\"todo\" aria-labelledby=\"todo-h\">\n<h2 id=\"todo-h\">What there is to do</h2>\n\
-         <table class=\"todo\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">overlay</th>\
+        "<section id=\"todo\" aria-labelledby=\"todo-h\">\n<h2 id=\"todo-h\">What there is to do</h2>\n",
+    );
+    for upstream in &page.upstreams {
+        judged::list(upstream, out);
+    }
+    out.push_str(
+        "<table class=\"todo\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">overlay</th>\
          <th role=\"columnheader\" scope=\"col\">what to do</th><th role=\"columnheader\" scope=\"col\">state</th>\
          <th role=\"columnheader\" scope=\"col\">verdict</th><th role=\"columnheader\" scope=\"col\">why</th></tr></thead>\n<tbody role=\"rowgroup\">\n",
     );
@@ -104,27 +117,18 @@ fn to_do(page: &Page, out: &mut String) {
             hand.sign(),
             hand.as_str(),
             part.report.state,
-            verdict_words(part),
+            match judged::words(part).join("<br>") {
+                none if none.is_empty() => "–".to_owned(),
+                words => words,
+            },
             Text(shorten(&why, 300))
         );
     }
-    out.push_str("</tbody></table>\n</section>\n");
-}
-
-/// `needed`, or `needed on cpu, droppable on cuda`.
-fn verdict_words(part: &OverlayPart) -> String {
-    let verdicts = part.verdicts();
-    let same = verdicts.windows(2).all(|pair| pair[0].1 == pair[1].1);
-    match verdicts.as_slice() {
-        [] => "–".to_owned(),
-        [(_, word), ..] if same => (*word).to_owned(),
-        all => {
-            let on = |proof: &model::ProofPart| proof.profile.clone().unwrap_or_default();
-            let words: Vec<String> =
-                all.iter().map(|(proof, word)| format!("{word} on {}", Text(on(proof)))).collect();
-            words.join("<br>")
-        }
+    out.push_str("</tbody></table>\n");
+    for upstream in &page.upstreams {
+        together::list(upstream, out);
     }
+    out.push_str("</section>\n");
 }
 
 fn legend(out: &mut String) {
@@ -152,7 +156,9 @@ fn legend(out: &mut String) {
         "</ul>\n<p>In the pictures a tall bar fails, a low one passes, one of half height is flaky or a figure of speed, a \
          hollow one was not run or is not known. A cross is a figure without the overlay, a dot one with it, the broken \
          line the largest figure that passes.</p>\n<p>The pin is the upstream commit that we build on; the witness is one \
-         at which the tests saw the fault. States and verdicts: <code>overlaid status --explain STATE</code>, \
+         at which the tests saw the fault. <em>Without</em> an overlay is the pin with all other overlays that are on, and without \
+         those that need it; <em>with</em> it, all are on. At the witness only the overlay and what it needs are on. Cases are \
+         those of the tests; that they build and run has a row of its own where it does not go without saying. States and verdicts: <code>overlaid status --explain STATE</code>, \
          <code>overlaid prove --explain VERDICT</code>.</p>\n</details>\n",
     );
 }

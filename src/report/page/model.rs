@@ -3,12 +3,14 @@
 use crate::evidence::Machine;
 use crate::evidence::attested::Attestation;
 use crate::evidence::bisected::Bisected;
+use crate::id::OverlayName;
 use crate::lex::Delta;
 use crate::overlay::diff::{Marked, What};
 use crate::provenance::OverlayReport;
 use crate::report::hand::{Ground, Hand};
 use crate::report::picture::{self, Bound, Grid};
-use crate::verdict::{CellRow, Decision, Verdict};
+use crate::verdict::group::Together;
+use crate::verdict::{CellRow, CellView, Decision, Verdict};
 
 use super::variants::by_test;
 
@@ -32,6 +34,8 @@ pub struct UpstreamPart {
     pub url: String,
     /// The pin, in full.
     pub pin: String,
+    /// Overlays that can go one by one, and whether they can go at once.
+    pub together: Vec<TogetherPart>,
     /// The overlays.
     pub overlays: Vec<OverlayPart>,
 }
@@ -100,13 +104,17 @@ pub struct ProofPart {
     pub profile: Option<String>,
     /// What was decided from evidence that holds here.
     pub decision: Decision,
-    /// The date of the records, if they are of another time or machine and nobody checked whether they hold here.
-    pub on_file: Option<String>,
+    /// When the newest of its runs was made, as text.
+    pub measured: Option<String>,
+    /// Whether nobody checked if the records hold on this machine: they are of another time or another one.
+    pub is_on_file: bool,
     /// The last verdict that was noted, whether or not its evidence holds here, and when: `needed`, `2 d ago`.
     pub noted: Option<Noted>,
     /// Where the fault was seen, if that is not the pin.
     pub witness: Option<String>,
-    /// The machine that evidence is looked for.
+    /// The command that proves it.
+    pub prove: String,
+    /// The machine that measured it; where nothing was measured, the one that evidence is looked for.
     pub machine: Machine,
     /// What built the tests.
     pub toolchains: Vec<String>,
@@ -119,13 +127,83 @@ pub struct ProofPart {
 pub struct Noted {
     /// The word.
     pub verdict: String,
-    /// When, as text: `2026-11-30, 2 d ago`.
+    /// When, as text: `2026-11-30 09:05 UTC, 2 d ago`.
     pub when: String,
     /// Whether it was about the same pin and the same content.
     pub holds: bool,
 }
 
+/// Several overlays that can go one by one, under a profile.
+#[derive(Debug)]
+pub struct TogetherPart {
+    /// The profile.
+    pub profile: Option<String>,
+    /// The overlays.
+    pub overlays: Vec<OverlayName>,
+    /// Whether they can go at once.
+    pub answer: Together,
+    /// The command that drops them.
+    pub drop: String,
+    /// The command that proves it.
+    pub prove: String,
+}
+
+/// What the verdict on the page stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing<'p> {
+    /// Evidence that is at hand.
+    Decided,
+    /// The last proof, of the same pin and the same content; what it measured is not all at hand.
+    Noted(&'p Noted),
+    /// Nothing yet.
+    Open,
+}
+
 impl ProofPart {
+    /// What its verdict stands on. All of the page goes by this one answer.
+    #[must_use]
+    pub fn standing(&self) -> Standing<'_> {
+        match (self.decision.verdict, &self.noted) {
+            (Verdict::Inconclusive, Some(noted)) if noted.holds => Standing::Noted(noted),
+            (Verdict::Inconclusive, _) => Standing::Open,
+            _ => Standing::Decided,
+        }
+    }
+
+    /// The verdict.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self.standing() {
+            Standing::Noted(noted) => verdict_word(&noted.verdict),
+            Standing::Decided | Standing::Open => self.decision.verdict.as_str(),
+        }
+    }
+
+    /// Whether anything of it was run.
+    #[must_use]
+    pub fn was_run(&self) -> bool {
+        let views = |row: &CellRow| {
+            let witness = row.witness_without.iter().chain(&row.witness_with);
+            witness.chain([&row.pin_without, &row.pin_with]).any(|view| !is_unrun(view))
+        };
+        self.decision.cells.iter().any(views)
+    }
+
+    /// Whether it was run at the witness. Where the pin decides, it is not.
+    #[must_use]
+    pub fn asks_witness(&self) -> bool {
+        let asked =
+            |row: &CellRow| row.witness_without.iter().chain(&row.witness_with).any(|view| !is_unrun(view));
+        self.decision.cells.iter().any(asked)
+    }
+
+    /// Whether one side was run and nothing is on record of building the other.
+    #[must_use]
+    pub fn lacks_a_build(&self) -> bool {
+        self.decision.verdict == Verdict::Inconclusive
+            && self.decision.cells.iter().any(|row| is_unrun(&row.pin_without) != is_unrun(&row.pin_with))
+    }
+
     /// The grids of all tests, for pictures.
     #[must_use]
     pub fn grids(&self) -> Vec<Grid> {
@@ -167,13 +245,7 @@ impl OverlayPart {
     /// The verdicts with their profiles: decided ones, else noted ones that still hold.
     #[must_use]
     pub fn verdicts(&self) -> Vec<(&ProofPart, &str)> {
-        let word = |proof: &ProofPart| -> &'static str {
-            match (proof.decision.verdict, &proof.noted) {
-                (Verdict::Inconclusive, Some(noted)) if noted.holds => verdict_word(&noted.verdict),
-                (verdict, _) => verdict.as_str(),
-            }
-        };
-        self.proofs.iter().map(|proof| (proof, word(proof))).collect()
+        self.proofs.iter().map(|proof| (proof, proof.word())).collect()
     }
 
     /// What somebody reports against a verdict.
@@ -189,15 +261,18 @@ impl OverlayPart {
     /// What there is to do, and why, in one sentence.
     #[must_use]
     pub fn to_do(&self) -> (Hand, String) {
-        let of_verdict = self.verdicts().into_iter().map(|(proof, word)| {
-            let noted = proof.noted.as_ref().filter(|_| word != proof.decision.verdict.as_str());
-            let why = match noted {
-                Some(noted) => format!(
-                    "{word}: so the last proof said ({}); what it measured is not at hand here",
-                    noted.when
-                ),
-                None => proof.decision.first_line.clone(),
+        let verdicts = self.verdicts();
+        let differs = verdicts.windows(2).any(|pair| pair[0].1 != pair[1].1);
+        let of_verdict = verdicts.into_iter().map(|(proof, word)| {
+            let why = match proof.standing() {
+                Standing::Noted(noted) => {
+                    format!("{word}: so the last proof said ({}); {NOT_AT_HAND}", noted.when)
+                }
+                Standing::Open if !proof.was_run() => format!("{word}: nothing is on record here"),
+                Standing::Decided | Standing::Open => proof.decision.first_line.clone(),
             };
+            let on = proof.profile.as_ref().filter(|_| differs);
+            let why = on.map(|profile| format!("on {profile}: {why}")).unwrap_or(why);
             (Hand::of_verdict(word), why)
         });
         let verdict = of_verdict.min_by_key(|(hand, _)| *hand);
@@ -218,6 +293,13 @@ impl OverlayPart {
     pub fn delta_word(&self) -> Option<Delta> {
         self.report.paths.iter().map(|path| path.delta).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
+}
+
+/// Why a verdict is the last proof's.
+pub(super) const NOT_AT_HAND: &str = "not all that it measured is at hand here";
+
+fn is_unrun(view: &CellView) -> bool {
+    matches!(view.outcome, "not run" | "missing")
 }
 
 /// One of our words, or `inconclusive`.

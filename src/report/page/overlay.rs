@@ -3,16 +3,14 @@
 use std::fmt::Write;
 
 use super::html::{Text, link, shorten};
-use super::model::{OverlayPart, ProofPart, UpstreamPart, commit_address};
-use super::{anchor, class, delta, variants};
-use crate::report::picture;
+use super::model::{OverlayPart, UpstreamPart, commit_address};
+use super::{anchor, class, delta, judged, together};
 use crate::upstream::Commit;
-use crate::verdict::Verdict;
 
 /// How many commits are listed.
 const COMMITS: usize = 30;
 /// How much of a sentence is shown.
-const SENTENCE: usize = 600;
+pub(super) const SENTENCE: usize = 600;
 
 pub(super) fn write(
     part: &OverlayPart,
@@ -31,9 +29,8 @@ pub(super) fn write(
         Text(name),
         part.report.state
     );
-    for (proof, word) in part.verdicts() {
-        let on = proof.profile.as_ref().map(|profile| format!(" on {}", Text(profile))).unwrap_or_default();
-        let _ = write!(out, "<span class=\"badge\">verdict: {word}{on}</span>");
+    for words in judged::words(part) {
+        let _ = write!(out, "<span class=\"badge\">verdict: {words}</span>");
     }
     if !part.activity.is_empty() {
         let _ = write!(out, "<span class=\"badge\">{}</span>", Text(&part.activity));
@@ -55,11 +52,12 @@ pub(super) fn write(
             Text(shorten(&words.join(" "), SENTENCE))
         );
     }
+    together::of_overlay(&part.report.name, upstream, out);
     facts(part, upstream, out);
     states(part, upstream, out);
     said(part, out);
     for (index, proof) in part.proofs.iter().enumerate() {
-        write_proof(proof, &format!("p{number}-{index}"), out);
+        super::proof::write(proof, &format!("p{number}-{index}"), out);
     }
     match &part.delta {
         Ok(paths) if paths.iter().all(|path| path.lines.is_empty()) => {}
@@ -167,95 +165,4 @@ fn said(part: &OverlayPart, out: &mut String) {
 
 fn subject(commit: &Commit) -> String {
     commit.subject.to_string()
-}
-
-fn write_proof(proof: &ProofPart, id: &str, out: &mut String) {
-    let on = proof.profile.as_ref().map(|profile| format!(" on {}", Text(profile))).unwrap_or_default();
-    let decision = &proof.decision;
-    let _ = writeln!(out, "<h4>Proof{on}: {}</h4>", decision.verdict);
-    let sentence = Text(shorten(&decision.first_line, SENTENCE)).to_string();
-    let _ = writeln!(out, "<p>{sentence}</p>");
-    if let Some(date) = &proof.on_file {
-        let _ = writeln!(
-            out,
-            "<p class=\"dim\">From records of {date}, made on {}. Whether they hold on the machine that made this page was not \
-             checked: <code>overlaid prove {}</code></p>",
-            Text(proof.machine.device.clone().unwrap_or_else(|| proof.machine.class())),
-            Text(decision.overlay.as_str())
-        );
-    }
-    if decision.verdict == Verdict::Inconclusive {
-        let noted = proof.noted.as_ref().map(|noted| {
-            let changed = if noted.holds { "" } else { "; pin or overlay have changed since" };
-            format!(
-                "The last verdict noted is <strong>{}</strong> ({}{changed}). ",
-                Text(&noted.verdict),
-                Text(&noted.when)
-            )
-        });
-        let _ = writeln!(
-            out,
-            "<p>{}To prove it here: <code>overlaid prove {}</code></p>",
-            noted.unwrap_or_default(),
-            Text(decision.overlay.as_str())
-        );
-    }
-    if !decision.reasons.is_empty() {
-        out.push_str("<ul>");
-        for reason in decision.reasons.iter().take(12) {
-            let _ = write!(out, "<li>{}</li>", Text(shorten(&reason.text, SENTENCE)));
-        }
-        out.push_str("</ul>\n");
-    }
-    for (index, (test, rows)) in variants::by_test(decision).into_iter().enumerate() {
-        let whose = format!(
-            "{}{}",
-            decision.overlay,
-            proof.profile.as_ref().map(|p| format!(" on {p}")).unwrap_or_default()
-        );
-        variants::table(test, &whose, &rows, out);
-        for (part, grid) in proof.grids_of(test, &rows).iter().enumerate() {
-            // Where all pass, there is little to see.
-            let (before, after) = match grid.is_plain() {
-                true => ("<details><summary>Picture: all pass</summary>", "</details>"),
-                false => ("", ""),
-            };
-            out.push_str(before);
-            let _ = writeln!(
-                out,
-                "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Picture of {} {}, {}{on}\">{}</div></figure>",
-                Text(test),
-                part + 1,
-                Text(decision.overlay.as_str()),
-                picture::inline(grid, &format!("{id}-{index}-{part}"))
-            );
-            out.push_str(after);
-        }
-    }
-    if !decision.cells.is_empty() {
-        environment(proof, out);
-    }
-}
-
-fn environment(proof: &ProofPart, out: &mut String) {
-    let machine = &proof.machine;
-    out.push_str("<details><summary>Environment</summary><dl>");
-    let mut fact = |name: &str, value: &str| {
-        let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", Text(shorten(value, 300)));
-    };
-    fact("machine", &machine.class());
-    fact("device", machine.device.as_deref().unwrap_or("none"));
-    if let Some(driver) = &machine.driver {
-        fact("driver", driver);
-    }
-    for toolchain in &proof.toolchains {
-        fact("built with", toolchain);
-    }
-    if let Some(witness) = &proof.witness {
-        fact("witness", witness);
-    }
-    if let Some(noted) = &proof.noted {
-        fact("verdict given", &noted.when);
-    }
-    out.push_str("</dl></details>\n");
 }

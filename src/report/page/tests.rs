@@ -83,7 +83,9 @@ fn part(name: &str, verdict: Verdict, cells: Vec<CellRow>) -> OverlayPart {
         proofs: vec![ProofPart {
             profile: Some("cpu".to_owned()),
             decision: decision(name, verdict, cells),
-            on_file: None,
+            measured: Some("2026-01-30 09:05 UTC".to_owned()),
+            is_on_file: false,
+            prove: format!("overlaid --profile cpu prove {name}"),
             noted: None,
             witness: None,
             machine,
@@ -101,6 +103,7 @@ fn page(overlays: Vec<OverlayPart>) -> Page {
             name: "up".to_owned(),
             url: "https://github.com/up/up.git".to_owned(),
             pin: "2".repeat(40),
+            together: Vec::new(),
             overlays,
         }],
     }
@@ -197,6 +200,91 @@ fn what_needs_a_hand_stands_first() {
     let at = |name: &str| html.find(&format!("<article id=\"o-{name}\"")).unwrap();
     assert!(at("c-now") < at("b-drop") && at("b-drop") < at("d-decide") && at("d-decide") < at("a-keep"));
     assert!(html.contains("act now") && html.contains("harmful: as measured"));
+}
+
+#[test]
+fn the_first_table_says_by_which_profile_and_device_it_was_judged() {
+    let mut fix = part("fix", Verdict::Harmful, vec![row("1".to_owned(), true)]);
+    let mut on_gpu = part("fix", Verdict::Needed, vec![row("1".to_owned(), true)]).proofs.remove(0);
+    on_gpu.profile = Some("cuda".to_owned());
+    on_gpu.machine.device = Some("NVIDIA H200 (sm_90)".to_owned());
+    on_gpu.measured = Some("2026-01-31 10:00 UTC".to_owned());
+    fix.proofs.push(on_gpu);
+    let mut open = part("open", Verdict::Inconclusive, Vec::new());
+    open.proofs[0].measured = None;
+    let html = render(&page(vec![fix, open]));
+    let table = &html[html.find("id=\"todo\"").unwrap()..html.find("<article").unwrap()];
+    assert!(table.contains("harmful on cpu<br>needed on cuda"), "{table}");
+    assert!(
+        table
+            .contains("<strong>cpu</strong>: measured on CPU a processor, last at 2026-01-30 09:05 UTC</li>"),
+        "{table}"
+    );
+    assert!(
+        table.contains(
+            "<strong>cuda</strong>: measured on NVIDIA H200 (sm_90), last at 2026-01-31 10:00 UTC</li>"
+        ),
+        "{table}"
+    );
+    assert!(table.contains("on cpu: harmful: as measured"), "{table}");
+}
+
+#[test]
+fn the_badge_and_the_section_of_a_noted_verdict_say_the_same() {
+    let mut cell = row("1".to_owned(), false);
+    cell.pin_without = CellView { outcome: "not run", ..view("not run", 0.0) };
+    let mut part = part("fix", Verdict::Inconclusive, vec![cell]);
+    let when = "2026-01-30 09:00 UTC, 1 d ago".to_owned();
+    part.proofs[0].noted = Some(Noted { verdict: "needed".to_owned(), when, holds: true });
+    let html = render(&page(vec![part]));
+    assert!(html.contains("verdict: needed on cpu, by the last proof"), "{html}");
+    assert!(html.contains("<h4>Proof on cpu: needed, by the last proof</h4>"), "{html}");
+    assert!(html.contains("not all that it measured is at hand here"), "{html}");
+    assert!(html.contains("what does not build counts only on the machine that saw it"), "{html}");
+    assert!(
+        !html.contains("inconclusive: as measured") && !html.contains("Proof on cpu: inconclusive"),
+        "{html}"
+    );
+}
+
+#[test]
+fn only_cases_of_the_test_are_counted_as_cases() {
+    let mut cells: Vec<CellRow> = (0..3).map(|n| row(format!("{{\"axis\":{n}}}"), false)).collect();
+    for name in ["build", "run"] {
+        let unrun = || CellView { outcome: "not run", ..view("not run", 0.0) };
+        let mut cell = row(name.to_owned(), false);
+        (cell.witness_without, cell.witness_with) = (Some(unrun()), Some(unrun()));
+        cells.push(cell);
+    }
+    let html = render(&page(vec![part("fix", Verdict::Needed, cells)]));
+    assert!(html.contains("3 cases. Without: the pin with all other overlays."), "{html}");
+    assert!(!html.contains("5 cases"), "{html}");
+}
+
+#[test]
+fn a_witness_that_was_not_run_is_said_to_be_so() {
+    let mut cell = row("1".to_owned(), true);
+    (cell.witness_without, cell.witness_with) = (None, None);
+    let mut fix = part("fix", Verdict::Needed, vec![cell]);
+    fix.proofs[0].witness = Some("3".repeat(40));
+    let html = render(&page(vec![fix]));
+    assert!(html.contains("; not run: the pin decides") && !html.contains("witness, without"), "{html}");
+    // A test that was not run there has the columns of the others.
+    let mut other = row("1".to_owned(), true);
+    other.test = Name::parse("other").unwrap();
+    (other.witness_without, other.witness_with) = (None, None);
+    let html = render(&page(vec![part("fix", Verdict::Needed, vec![row("1".to_owned(), true), other])]));
+    assert_eq!(html.matches("<th scope=\"col\">witness, without</th>").count(), 2, "{html}");
+}
+
+#[test]
+fn what_was_not_run_has_no_empty_tables() {
+    let unrun = || CellView { outcome: "not run", ..view("not run", 0.0) };
+    let mut cell = row("build".to_owned(), false);
+    (cell.witness_without, cell.witness_with) = (None, None);
+    (cell.pin_without, cell.pin_with) = (unrun(), unrun());
+    let html = render(&page(vec![part("fix", Verdict::Inconclusive, vec![cell])]));
+    assert!(html.contains("Nothing is on record here.") && !html.contains("class=\"cells\""), "{html}");
 }
 
 #[test]

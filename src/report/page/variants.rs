@@ -17,6 +17,9 @@ const COLUMNS: [(&str, Column); 4] = [
     ("pin, with", |row| Some(&row.pin_with)),
 ];
 
+/// What stands at the pin where an overlay is taken out.
+pub(super) const WITHOUT: &str = "the pin with all other overlays";
+
 /// The rows of a decision, test by test.
 #[must_use]
 pub(super) fn by_test(decision: &Decision) -> BTreeMap<&str, Vec<&CellRow>> {
@@ -28,18 +31,20 @@ pub(super) fn by_test(decision: &Decision) -> BTreeMap<&str, Vec<&CellRow>> {
 }
 
 /// The table of a test.
-pub(super) fn table(test: &str, overlay: &str, rows: &[&CellRow], out: &mut String) {
-    let is_asked = |column: Column| {
-        rows.iter().filter_map(|row| column(row)).any(|view| !matches!(view.outcome, "not run" | "missing"))
-    };
-    // The witness is asked only where the pin does not decide.
+pub(super) fn table(test: &str, overlay: &str, rows: &[&CellRow], asks_witness: bool, out: &mut String) {
+    // The witness is asked only where the pin does not decide; then each table of the proof has its columns.
     let columns: Vec<(&str, Column)> =
-        COLUMNS.into_iter().filter(|(name, column)| name.starts_with("pin") || is_asked(*column)).collect();
+        COLUMNS.into_iter().filter(|(name, _)| name.starts_with("pin") || asks_witness).collect();
     let mut groups: BTreeMap<Vec<Look>, Vec<&CellRow>> = BTreeMap::new();
     for row in rows.iter().filter(|row| says_something(row, rows.len())) {
         let looks = columns.iter().map(|(_, column)| column(row).map_or(Look::Absent, Look::of)).collect();
         groups.entry(looks).or_default().push(row);
     }
+    // Building and running are no cases.
+    let count = match rows.iter().filter(|row| row.is_case()).count() {
+        0 => groups.values().map(Vec::len).sum(),
+        cases => cases,
+    };
     let keys: Vec<CaseKey> = rows.iter().filter_map(|row| key(row)).collect();
     let mut groups: Vec<_> = groups.into_iter().collect();
     // What fails somewhere is read first.
@@ -47,10 +52,10 @@ pub(super) fn table(test: &str, overlay: &str, rows: &[&CellRow], out: &mut Stri
     let _ = write!(
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results of {0}, {3}\"><table class=\"cells\">\
-         <caption><code>{0}</code>, {1} {2}</caption><thead><tr><th scope=\"col\">cases</th>",
+         <caption><code>{0}</code>, {1} {2}. Without: {WITHOUT}.</caption><thead><tr><th scope=\"col\">cases</th>",
         Text(test),
-        rows.len(),
-        if rows.len() == 1 { "case" } else { "cases" },
+        count,
+        if count == 1 { "case" } else { "cases" },
         Text(overlay)
     );
     for (name, _) in &columns {
@@ -88,7 +93,8 @@ fn cell(look: Look, group: &[&CellRow], column: Column, out: &mut String) {
     let views: Vec<&CellView> = group.iter().filter_map(|row| column(row)).collect();
     let worst = views.iter().filter_map(|view| view.value).max_by(f64::total_cmp);
     let worst = worst.map(|value| format!(" <span class=\"worst\">worst {}</span>", number(value)));
-    let how = views.iter().find_map(|view| view.text.as_deref());
+    // That it was not run is said by the look.
+    let how = views.iter().find_map(|view| view.text.as_deref()).filter(|how| *how != "not run yet");
     let how = how.map(|how| format!("<br><small>{}</small>", Text(shorten(how, 160))));
     let _ = write!(
         out,
