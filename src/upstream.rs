@@ -130,6 +130,36 @@ pub trait Upstream: Sync {
         walk_one_by_one(self, question)
     }
 
+    /// What the own line of `heads[line]` (the head, its first parent, and so on) has of these paths from commits that
+    /// `heads[0]` reaches, too, as far as `heads[0]` does not reach the line: contents that stand there, though no commit
+    /// that `heads[0]` does not reach brought them. Newest first, each with a commit of the line at which it stands. Others that stand
+    /// there may be among them.
+    ///
+    /// # Errors
+    /// If the history of the heads or a tree is not here.
+    fn carried(
+        &self,
+        heads: &[CommitId],
+        line: usize,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        let (Some(first), Some(tip)) = (heads.first(), heads.get(line)) else { return Ok(Vec::new()) };
+        let mut touches = Vec::new();
+        let mut next = Some(*tip);
+        while let Some(commit) = next {
+            if self.is_ancestor(commit, *first)? {
+                break;
+            }
+            for path in paths {
+                if let Some(after) = self.entry(commit, path)? {
+                    touches.push(Touch { commit, path: path.clone(), before: Vec::new(), after: Some(after) });
+                }
+            }
+            next = self.commit(commit)?.parents.first().copied();
+        }
+        Ok(touches)
+    }
+
     /// Whether a blob with this name can be part of the upstream's history. `false` only if that is certain.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! `status`: what overlays are, on real histories.
 
+mod branch;
+
 use std::collections::BTreeSet;
 
 use crate::support::{Project, Upstream};

@@ -384,12 +384,16 @@ impl<'a> Subject<'a> {
         let same = Same::new(path, ours);
         let mut left = if by_tokens { MOST_BYTES_FOR_TOKENS } else { 0 };
         let older = history.before.iter().map(|touch| (Elsewhere::Older, *touch));
-        let newer = history.newer.iter().rev().map(|touch| (Elsewhere::Newer, *touch));
+        let newer = history.newer.iter().rev().chain(history.carried.iter().rev());
+        let newer = newer.map(|touch| (Elsewhere::Newer, *touch));
         let all: Vec<_> = older.chain(newer).collect();
         let is_other = |entry: &Entry| !known.contains(&Some(*entry));
+        let found = |elsewhere: Elsewhere, touch: &'h Touch| {
+            Found { elsewhere, touch: Some(history.brought(touch).unwrap_or(touch)) }
+        };
         let named = all.iter().find(|(_, touch)| touch.after.filter(is_other) == Some(same.entry()));
         if let Some((elsewhere, touch)) = named {
-            return Ok(Found { elsewhere: elsewhere.clone(), touch: Some(*touch) });
+            return Ok(found(elsewhere.clone(), touch));
         }
         let mut seen = BTreeSet::new();
         for (elsewhere, touch) in all {
@@ -400,7 +404,7 @@ impl<'a> Subject<'a> {
             let content = Content { mode: entry.mode, bytes: upstream.blob(entry.id)? };
             left = left.saturating_sub(content.bytes.len());
             if same.is(&content) {
-                return Ok(Found { elsewhere, touch: Some(touch) });
+                return Ok(found(elsewhere, touch));
             }
         }
         Ok(nowhere)

@@ -6,6 +6,7 @@
 
 mod ancestry;
 mod cache;
+mod carried;
 #[cfg(feature = "cli")]
 mod copy;
 mod environment;
@@ -252,6 +253,16 @@ impl Store {
 
     fn own_walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
         walk::walk(&self.objects, question)
+    }
+
+    fn own_carried(
+        &self,
+        heads: &[CommitId],
+        line: usize,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        let heads: Vec<Oid> = heads.iter().map(|head| *head.as_bytes()).collect();
+        carried::carried(&self.objects, &heads, line, paths)
     }
 
     fn may_have_own_blob(&self, id: BlobId) -> bool {
