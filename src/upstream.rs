@@ -152,7 +152,12 @@ pub trait Upstream: Sync {
             }
             for path in paths {
                 if let Some(after) = self.entry(commit, path)? {
-                    touches.push(Touch { commit, path: path.clone(), before: Vec::new(), after: Some(after) });
+                    touches.push(Touch {
+                        commit,
+                        path: path.clone(),
+                        before: Vec::new(),
+                        after: Some(after),
+                    });
                 }
             }
             next = self.commit(commit)?.parents.first().copied();

@@ -375,7 +375,8 @@ fn list<'v>(value: &'v Value, key: &str) -> Vec<&'v Value> {
 fn judge(random: &mut Random, history: &History, seed: u64, seen: &mut BTreeMap<String, usize>) {
     let count = history.commits.len();
     let pin = count / 3 + random.below(count - count / 3);
-    let branch = Some(count / 2 + (pin + seed as usize) % (count - count / 2)).filter(|branch| branch % 3 != 0);
+    let branch =
+        Some(count / 2 + (pin + seed as usize) % (count - count / 2)).filter(|branch| branch % 3 != 0);
     let mut more = branch.map_or_else(String::new, |branch| format!("branch = \"c{branch}\"\n"));
     let mut cases = Vec::new();
     for (number, path) in PATHS.into_iter().enumerate() {

@@ -388,8 +388,9 @@ impl<'a> Subject<'a> {
         let newer = newer.map(|touch| (Elsewhere::Newer, *touch));
         let all: Vec<_> = older.chain(newer).collect();
         let is_other = |entry: &Entry| !known.contains(&Some(*entry));
-        let found = |elsewhere: Elsewhere, touch: &'h Touch| {
-            Found { elsewhere, touch: Some(history.brought(touch).unwrap_or(touch)) }
+        let found = |elsewhere: Elsewhere, touch: &'h Touch| Found {
+            elsewhere,
+            touch: Some(history.brought(touch).unwrap_or(touch)),
         };
         let named = all.iter().find(|(_, touch)| touch.after.filter(is_other) == Some(same.entry()));
         if let Some((elsewhere, touch)) = named {

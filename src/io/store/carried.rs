@@ -33,9 +33,8 @@ pub(super) fn carried(
 /// The commits with which contents can come onto the line, each with the one before it as its only parent; the oldest
 /// with none, so that all that stands there counts.
 fn entrances(lineage: &Lineage, heads: &[Oid], line: usize) -> Vec<Member> {
-    let is_new = |id: &Oid| {
-        lineage.place(id).filter(|place| lineage.has(*place, line) && !lineage.has(*place, 0))
-    };
+    let is_new =
+        |id: &Oid| lineage.place(id).filter(|place| lineage.has(*place, line) && !lineage.has(*place, 0));
     let mut on_line = vec![false; lineage.members().len()];
     let mut places = Vec::new();
     let mut next = heads.get(line).and_then(&is_new);

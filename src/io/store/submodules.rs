@@ -306,7 +306,8 @@ impl Upstream for Store {
             let (Some(first), Some(tip)) = (heads.first(), heads.get(line)) else { continue };
             let named = (self.commit_of(module, *first)?, self.commit_of(module, *tip)?);
             let ((Some(first), Some(tip)), false) = (named, inner.is_empty()) else { continue };
-            let found = module.store.carried(&[first, tip], 1, &inner).map_err(|error| module.named(error))?;
+            let found =
+                module.store.carried(&[first, tip], 1, &inner).map_err(|error| module.named(error))?;
             for touch in found {
                 touches.push(Touch { path: module.outer(&touch.path)?, ..touch });
             }
