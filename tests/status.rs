@@ -1,6 +1,7 @@
 //! `status`: what overlays are, on real histories.
 
 mod branch;
+mod brought_back;
 
 use std::collections::BTreeSet;
 

@@ -41,6 +41,8 @@ pub(super) enum Elsewhere {
 pub(super) struct PathHistory<'h> {
     /// Touches up to the base (up to the pin, if that is older), newest first.
     pub(super) before: Vec<&'h Touch>,
+    /// Whether these are all there are.
+    pub(super) before_is_whole: bool,
     /// Touches of base..pin, oldest first.
     pub(super) between: Vec<&'h Touch>,
     /// Touches that the pin does not reach, newest first.
@@ -79,6 +81,8 @@ pub(super) struct Histories {
     /// What the own lines of newer heads have as the pin's ancestors left it, by the place of the head.
     carried: Vec<(usize, Touch)>,
     elsewhere: Elsewhere,
+    /// Paths that were read as a whole although the history is long.
+    suspected: BTreeSet<UpstreamPath>,
     /// Places in the walk's touches, by path.
     by_path: BTreeMap<UpstreamPath, Vec<usize>>,
     relations: BTreeMap<CommitId, Result<Relation, String>>,
@@ -109,6 +113,7 @@ impl Histories {
             walked: Ok(Walked::default()),
             carried: Vec::new(),
             elsewhere: Elsewhere::Tokens,
+            suspected,
             by_path: BTreeMap::new(),
             relations: BTreeMap::new(),
             alone: BTreeMap::new(),
@@ -118,7 +123,7 @@ impl Histories {
         }
         let all: Vec<UpstreamPath> =
             by_base.values().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect();
-        let suspected: Vec<UpstreamPath> = suspected.into_iter().collect();
+        let suspected: Vec<UpstreamPath> = histories.suspected.iter().cloned().collect();
         histories.walked = histories.ask(&all, &suspected, deep, upstream).and_then(|walked| {
             histories.carried = histories.ask_carried(&walked, &all, &by_base, upstream)?;
             Ok(walked)
@@ -274,12 +279,40 @@ impl Histories {
         Ok(between)
     }
 
+    /// The touches of a path that the pin reaches, as far as they were read, the newest first.
+    pub(super) fn of_pin(&self, path: &UpstreamPath) -> impl Iterator<Item = &Touch> {
+        let touches = self.walked.iter().flat_map(|walked| &walked.touches);
+        let touches = touches.filter(|reached| reached.heads.has(0)).map(|reached| &reached.touch);
+        touches.filter(move |touch| touch.path == *path)
+    }
+
+    /// All touches of other paths that the pin reaches, the newest first; none where the history is long or cut off.
+    ///
+    /// # Errors
+    /// If a folder is not here.
+    pub(super) fn all_of(
+        &self,
+        paths: &[UpstreamPath],
+        upstream: &dyn Upstream,
+    ) -> Result<super::earlier::ByName, UpstreamError> {
+        let mut by_name = super::earlier::ByName::new();
+        if self.elsewhere != Elsewhere::Tokens {
+            return Ok(by_name);
+        }
+        let walked = upstream.walk(&Walk { heads: &self.heads, between: paths, common: paths })?;
+        for reached in walked.touches.into_iter().filter(|reached| reached.heads.has(0)) {
+            by_name.entry(reached.touch.path.clone()).or_default().push(reached.touch);
+        }
+        Ok(by_name)
+    }
+
     /// The history of a path since a base.
     pub(super) fn of(&self, base: CommitId, path: &UpstreamPath) -> Result<PathHistory<'_>, String> {
         let ahead = self.relation_of(base)?.ahead;
         let elsewhere = self.elsewhere.clone();
         let mut history = PathHistory {
             before: Vec::new(),
+            before_is_whole: elsewhere == Elsewhere::Tokens || self.suspected.contains(path),
             between: Vec::new(),
             newer: Vec::new(),
             carried: Vec::new(),

@@ -11,7 +11,9 @@ use crate::overlay::{At, Loaded, content_at, resolve};
 use crate::tree::{Changes, Content, Entry};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 
+use super::earlier::{self, Open};
 use super::history::{self, Histories, PathHistory, Wanted};
+use super::resurrect::Added;
 use super::same::Same;
 use super::state::{Elsewhere, Facts, Ours, decide};
 use super::work::Work;
@@ -55,18 +57,24 @@ pub fn inspect_with(
     let wanted = subjects.iter().filter_map(|subject| subject.as_ref().ok()).filter_map(Subject::wanted);
     let histories = Histories::walk(wanted, pin, tip, look.deep, upstream);
     let pairs: Vec<(&&Loaded, &Result<Subject<'_>, String>)> = overlays.iter().zip(&subjects).collect();
-    let mut reports = in_parallel(&pairs, |(loaded, subject)| {
+    let reports = in_parallel(&pairs, |(loaded, subject)| {
         let report = subject
             .as_ref()
             .map_err(Clone::clone)
             .and_then(|subject| subject.report(&histories, upstream).map_err(|error| error.to_string()));
-        let mut report = match report {
-            Ok(paths) => OverlayReport::new(loaded.name().clone(), paths),
-            Err(why) => OverlayReport::unknown(loaded.name().clone(), why),
+        let (mut report, open) = match report {
+            Ok((paths, open)) => (OverlayReport::new(loaded.name().clone(), paths), open),
+            Err(why) => (OverlayReport::unknown(loaded.name().clone(), why), Vec::new()),
         };
         conditions::add(&mut report, &loaded.overlay, pin, upstream);
-        report
+        (report, open)
     });
+    let (mut reports, open): (Vec<OverlayReport>, Vec<Vec<Open>>) = reports.into_iter().unzip();
+    if let Err(error) = earlier::add(&mut reports, &open, &histories, upstream) {
+        for (report, _) in reports.iter_mut().zip(&open).filter(|(_, open)| !open.is_empty()) {
+            *report = OverlayReport::unknown(report.name.clone(), error.to_string());
+        }
+    }
     if look.neighbours {
         let bases: Vec<_> =
             overlays.iter().map(|loaded| loaded.overlay.base.as_ref().map(|b| b.value)).collect();
@@ -198,8 +206,17 @@ impl<'a> Subject<'a> {
         &self,
         histories: &Histories,
         upstream: &dyn Upstream,
-    ) -> Result<Vec<PathReport>, UpstreamError> {
-        self.paths.iter().map(|path| self.report_path(path, histories, upstream)).collect()
+    ) -> Result<(Vec<PathReport>, Vec<Open>), UpstreamError> {
+        let mut open = Vec::new();
+        let mut reports = Vec::new();
+        for path in &self.paths {
+            let (report, lines) = self.report_path(path, histories, upstream)?;
+            reports.push(report);
+            if !lines.is_empty() {
+                open.push(Open { path: path.clone(), lines });
+            }
+        }
+        Ok((reports, open))
     }
 
     fn ours<'s>(&'s self, path: &UpstreamPath) -> Ours<'s> {
@@ -220,7 +237,7 @@ impl<'a> Subject<'a> {
         path: &UpstreamPath,
         histories: &Histories,
         upstream: &dyn Upstream,
-    ) -> Result<PathReport, UpstreamError> {
+    ) -> Result<(PathReport, Vec<Added>), UpstreamError> {
         let pin = match self.on_pin.as_ref().ok().and_then(|on| on.below.get(path)) {
             Some(below) => below.clone(),
             None => content_at(upstream, self.pin, path)?,
@@ -260,7 +277,7 @@ impl<'a> Subject<'a> {
                 } else {
                     report.why = why;
                 }
-                return Ok(report);
+                return Ok((report, Vec::new()));
             }
         };
         report.blobs.base = base.as_ref().map(id);
@@ -278,7 +295,7 @@ impl<'a> Subject<'a> {
             Ok(known) => known,
             Err(why) => {
                 report.why = why;
-                return Ok(report);
+                return Ok((report, Vec::new()));
             }
         };
         let found = self.find_elsewhere(path, on_pin.flatten(), &history, upstream)?;
@@ -302,6 +319,8 @@ impl<'a> Subject<'a> {
         self.add_moves(&mut report, &history, upstream)?;
         let work = Work {
             path,
+            at_base: self.base,
+            at_pin: self.pin,
             base: base.as_ref(),
             pin: pin.as_ref(),
             on_base: on_base.flatten(),
@@ -313,8 +332,8 @@ impl<'a> Subject<'a> {
         if let (Some(touch), State::Rollback | State::Backport) = (found.touch, report.state) {
             report.by = Some(upstream.commit(touch.commit)?);
         }
-        work.add_to(&mut report, self.loaded.overlay.kind.is_whole())?;
-        Ok(report)
+        let open = work.add_to(&mut report, self.loaded.overlay.kind.is_whole())?;
+        Ok((report, open))
     }
 
     fn base_content(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<Option<Content>, String> {

@@ -386,6 +386,11 @@ impl Ledger {
         lost
     }
 
+    /// Which of these lines stood in a version, without white space around them.
+    pub(super) fn stood<'l>(&self, wanted: &HashSet<&'l [u8]>) -> HashSet<&'l [u8]> {
+        self.texts.iter().filter_map(|text| wanted.get(text.trim_ascii()).copied()).collect()
+    }
+
     /// The steps that touch one of these lines, by their texts without white space around them.
     pub(super) fn steps_with(&self, wanted: &HashSet<&[u8]>) -> Vec<usize> {
         let has = |step: &Step| {

@@ -9,6 +9,7 @@ pub(crate) mod absorb;
 mod align;
 pub mod base;
 mod conditions;
+mod earlier;
 mod history;
 mod hunks;
 mod includes;

@@ -7,6 +7,7 @@
 mod ancestry;
 mod cache;
 mod carried;
+mod choices;
 #[cfg(feature = "cli")]
 mod copy;
 mod environment;
@@ -263,6 +264,15 @@ impl Store {
     ) -> Result<Vec<Touch>, UpstreamError> {
         let heads: Vec<Oid> = heads.iter().map(|head| *head.as_bytes()).collect();
         carried::carried(&self.objects, &heads, line, paths)
+    }
+
+    fn own_choices(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        path: &UpstreamPath,
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        choices::choices(&self.objects, tip, exclude, path)
     }
 
     fn may_have_own_blob(&self, id: BlobId) -> bool {

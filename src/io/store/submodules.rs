@@ -287,6 +287,24 @@ impl Upstream for Store {
         Ok(walked)
     }
 
+    /// For a path in a submodule: the submodule's own merges.
+    fn choices(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        path: &UpstreamPath,
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        let (module, inner) = match self.module_of(path) {
+            None => return self.own_choices(tip, exclude, path),
+            Some((_, None)) => return Ok(Vec::new()),
+            Some((module, Some(inner))) => (module, inner),
+        };
+        let Some(tip) = self.commit_of(module, tip)? else { return Ok(Vec::new()) };
+        let exclude = exclude.map(|exclude| self.commit_of(module, exclude)).transpose()?.flatten();
+        let found = module.store.choices(tip, exclude, &inner).map_err(|error| module.named(error))?;
+        found.into_iter().map(|touch| Ok(Touch { path: module.outer(&touch.path)?, ..touch })).collect()
+    }
+
     /// For paths in a submodule: the line of the submodule's commit.
     fn carried(
         &self,
