@@ -1,5 +1,6 @@
 //! `status`: what overlays are, on real histories.
 
+mod apart;
 mod branch;
 mod brought_back;
 

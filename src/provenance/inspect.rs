@@ -1,13 +1,13 @@
 //! Collects what the decision needs, for all overlays of a manifest at once: one walk of the history, however many
 //! overlays and bases there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Comparison};
 use crate::merge::is_binary;
-use crate::overlay::{At, Loaded, content_at, resolve};
+use crate::overlay::{Loaded, Misfit, content_at, resolve_apart};
 use crate::tree::{Changes, Content, Entry};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 
@@ -17,7 +17,7 @@ use super::resurrect::Added;
 use super::same::Same;
 use super::state::{Elsewhere, Facts, Ours, decide};
 use super::work::Work;
-use super::{Blobs, Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
+use super::{Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
 
 /// How far to look.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,10 +58,8 @@ pub fn inspect_with(
     let histories = Histories::walk(wanted, pin, tip, look.deep, upstream);
     let pairs: Vec<(&&Loaded, &Result<Subject<'_>, String>)> = overlays.iter().zip(&subjects).collect();
     let reports = in_parallel(&pairs, |(loaded, subject)| {
-        let report = subject
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|subject| subject.report(&histories, upstream).map_err(|error| error.to_string()));
+        let report =
+            subject.as_ref().map_err(Clone::clone).map(|subject| subject.report(&histories, upstream));
         let (mut report, open) = match report {
             Ok((paths, open)) => (OverlayReport::new(loaded.name().clone(), paths), open),
             Err(why) => (OverlayReport::unknown(loaded.name().clone(), why), Vec::new()),
@@ -115,8 +113,8 @@ struct Subject<'a> {
     loaded: &'a Loaded,
     base: Option<CommitId>,
     pin: CommitId,
-    on_base: Result<On, String>,
-    on_pin: Result<On, String>,
+    on_base: On,
+    on_pin: On,
     paths: BTreeSet<UpstreamPath>,
     /// Paths whose bytes upstream may have had at another time than at base and pin.
     suspected: Vec<UpstreamPath>,
@@ -129,6 +127,31 @@ struct On {
     own: Changes,
     /// What it stands on: what the overlays that it needs made of these paths before.
     below: Changes,
+    /// Paths on which it does not fit, and why.
+    refused: BTreeMap<UpstreamPath, String>,
+    /// Why it does not fit at all.
+    refused_whole: Option<String>,
+    /// Paths on which an overlay that it needs does not fit, and which, so that nothing is known there.
+    unknown: BTreeMap<UpstreamPath, String>,
+    /// The same, where it is not known on which paths.
+    unknown_whole: Option<String>,
+}
+
+impl On {
+    /// What the overlay makes of a path; `Err`: it does not fit there, or that is not known, and why.
+    fn made(&self, path: &UpstreamPath) -> Result<Option<&Content>, String> {
+        let refused = self.refused_whole.as_ref().or_else(|| self.refused.get(path));
+        match refused.or(self.unknown_below(path)) {
+            // A path that a change does not name on one side has there what upstream has: nothing to add.
+            None => Ok(self.own.get(path).and_then(Option::as_ref)),
+            Some(why) => Err(why.clone()),
+        }
+    }
+
+    /// Why it is not known what stands below the overlay on a path.
+    fn unknown_below(&self, path: &UpstreamPath) -> Option<&String> {
+        self.unknown.get(path).or(self.unknown_whole.as_ref())
+    }
 }
 
 impl<'a> Subject<'a> {
@@ -141,26 +164,33 @@ impl<'a> Subject<'a> {
         let base = loaded.overlay.base.as_ref().map(|base| base.value);
         // A change may stand on what another overlay made of the path. Whole content stands alone.
         let needed = if loaded.overlay.kind.is_whole() { Vec::new() } else { needs_of(loaded, all) };
-        let on = |commit: CommitId| -> Result<Result<On, String>, String> {
+        let on = |commit: CommitId| -> Result<On, String> {
             let resolve = |overlays: &[&Loaded]| {
-                resolve(overlays, At::Pin(commit), upstream).map_err(|error| error.to_string())
+                resolve_apart(overlays, commit, upstream).map_err(|error| error.to_string())
             };
             let below = resolve(&needed)?.changes;
             let with: Vec<&Loaded> = needed.iter().copied().chain([loaded]).collect();
-            let mut resolution = resolve(&with)?;
-            Ok(match resolution.refused.first() {
-                None => {
-                    let by = resolution.by;
-                    resolution
-                        .changes
-                        .retain(|path, _| by.get(path).is_some_and(|by| by.contains(loaded.name())));
-                    Ok(On { own: resolution.changes, below })
+            let apart = resolve(&with)?;
+            let mut on = On { own: apart.changes, below, ..On::default() };
+            on.own.retain(|path, _| apart.by.get(path).is_some_and(|by| by.contains(loaded.name())));
+            let below = |misfit: &Misfit| {
+                format!("it stands on overlay `{}`, which does not fit: {}", misfit.overlay, misfit.why)
+            };
+            for (path, misfit) in apart.broken {
+                if misfit.overlay == *loaded.name() {
+                    on.refused.insert(path, misfit.why);
+                } else {
+                    on.unknown.insert(path, below(&misfit));
                 }
-                Some(refusal) => Err(match &refusal.path {
-                    Some(path) => format!("{path}: {}", refusal.why),
-                    None => refusal.why.clone(),
-                }),
-            })
+            }
+            for misfit in apart.pathless {
+                if misfit.overlay == *loaded.name() {
+                    on.refused_whole = Some(misfit.why);
+                } else {
+                    on.unknown_whole = Some(below(&misfit));
+                }
+            }
+            Ok(on)
         };
         let on_pin = on(pin)?;
         let on_base = match base {
@@ -169,11 +199,11 @@ impl<'a> Subject<'a> {
         };
         let mut paths: BTreeSet<UpstreamPath> = loaded.whole_paths().cloned().collect();
         paths.extend(loaded.patch.iter().flat_map(|patch| patch.touched()));
-        for on in [&on_pin, &on_base].into_iter().flatten() {
-            paths.extend(on.own.keys().cloned());
+        for on in [&on_pin, &on_base] {
+            paths.extend(on.own.keys().chain(on.refused.keys()).cloned());
         }
         if paths.is_empty()
-            && let Err(why) = &on_pin
+            && let Some(why) = on_pin.refused_whole.as_ref().or(on_pin.unknown_whole.as_ref())
         {
             return Err(why.clone());
         }
@@ -202,33 +232,27 @@ impl<'a> Subject<'a> {
         Some(Wanted { base: self.base?, paths: &self.paths, suspected: self.suspected.clone() })
     }
 
-    fn report(
-        &self,
-        histories: &Histories,
-        upstream: &dyn Upstream,
-    ) -> Result<(Vec<PathReport>, Vec<Open>), UpstreamError> {
+    /// What cannot be read makes a path unknown, and does not stop the others.
+    fn report(&self, histories: &Histories, upstream: &dyn Upstream) -> (Vec<PathReport>, Vec<Open>) {
         let mut open = Vec::new();
         let mut reports = Vec::new();
         for path in &self.paths {
-            let (report, lines) = self.report_path(path, histories, upstream)?;
+            let (report, lines) = self
+                .report_path(path, histories, upstream)
+                .unwrap_or_else(|error| (PathReport::unknown(path.clone(), error.to_string()), Vec::new()));
             reports.push(report);
             if !lines.is_empty() {
                 open.push(Open { path: path.clone(), lines });
             }
         }
-        Ok((reports, open))
+        (reports, open)
     }
 
     fn ours<'s>(&'s self, path: &UpstreamPath) -> Ours<'s> {
-        // A path that a change does not name on one side has there what upstream has: nothing to add.
-        let of = |on: &'s Result<On, String>| match on {
-            Ok(on) => Ok(on.own.get(path).and_then(Option::as_ref)),
-            Err(why) => Err(why.clone()),
-        };
         if self.loaded.overlay.kind.is_whole() {
-            Ours::Whole(of(&self.on_pin).unwrap_or(None))
+            Ours::Whole(self.on_pin.made(path).unwrap_or(None))
         } else {
-            Ours::Change { on_base: of(&self.on_base), on_pin: of(&self.on_pin) }
+            Ours::Change { on_base: self.on_base.made(path), on_pin: self.on_pin.made(path) }
         }
     }
 
@@ -238,31 +262,22 @@ impl<'a> Subject<'a> {
         histories: &Histories,
         upstream: &dyn Upstream,
     ) -> Result<(PathReport, Vec<Added>), UpstreamError> {
-        let pin = match self.on_pin.as_ref().ok().and_then(|on| on.below.get(path)) {
+        let pin = match self.on_pin.below.get(path) {
             Some(below) => below.clone(),
             None => content_at(upstream, self.pin, path)?,
         };
         let ours = self.ours(path);
-        let mut report = PathReport {
-            path: path.clone(),
-            state: State::Unknown,
-            why: String::new(),
-            undoes: Vec::new(),
-            included: Vec::new(),
-            moved_by: Vec::new(),
-            to: None,
-            by: None,
-            notes: Vec::new(),
-            by_name_only: false,
-            delta: None,
-            against_base: None,
-            against_pin: None,
-            blobs: Blobs { pin: pin.as_ref().map(id), ..Blobs::default() },
-        };
+        let mut report = PathReport::unknown(path.clone(), String::new());
+        report.blobs.pin = pin.as_ref().map(id);
         let on_pin = match &ours {
             Ours::Whole(content) => Some(*content),
             Ours::Change { on_pin, .. } => on_pin.as_ref().ok().copied(),
         };
+        if let Some(why) = self.on_pin.unknown_below(path) {
+            report.why = why.clone();
+            report.blobs.pin = None;
+            return Ok((report, Vec::new()));
+        }
         report.blobs.overlay = on_pin.flatten().map(id);
         report.against_pin = on_pin.and_then(|ours| count_lines(pin.as_ref(), ours));
         let base = match self.base_content(path, upstream) {
@@ -338,7 +353,10 @@ impl<'a> Subject<'a> {
 
     fn base_content(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<Option<Content>, String> {
         let base = self.base.ok_or("it has no `base` in the manifest, so nothing can be compared")?;
-        match self.on_base.as_ref().ok().and_then(|on| on.below.get(path)) {
+        if let Some(why) = self.on_base.unknown_below(path) {
+            return Err(why.clone());
+        }
+        match self.on_base.below.get(path) {
             Some(below) => Ok(below.clone()),
             None => content_at(upstream, base, path).map_err(|error| error.to_string()),
         }

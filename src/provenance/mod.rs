@@ -158,6 +158,28 @@ pub struct PathReport {
     pub blobs: Blobs,
 }
 
+impl PathReport {
+    /// One of which nothing is known but why.
+    pub(crate) fn unknown(path: UpstreamPath, why: String) -> Self {
+        Self {
+            path,
+            state: State::Unknown,
+            why,
+            undoes: Vec::new(),
+            included: Vec::new(),
+            moved_by: Vec::new(),
+            to: None,
+            by: None,
+            notes: Vec::new(),
+            by_name_only: false,
+            delta: None,
+            against_base: None,
+            against_pin: None,
+            blobs: Blobs::default(),
+        }
+    }
+}
+
 /// The names of the contents that were compared; `None`: absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blobs {
