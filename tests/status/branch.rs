@@ -1,7 +1,7 @@
 //! What stands on the manifest's branch, whoever brought it there.
 
 use super::{V1, files};
-use crate::support::{Project, Upstream};
+use crate::support::{Project, Upstream, command};
 
 const WIDER: &str = "kernel: wider";
 
@@ -96,4 +96,58 @@ fn a_topic_that_stood_still_has_nothing_newer() {
     let report = on_main(&upstream, &base, &pin, &wider());
     assert_eq!(report["state"], "absorbed", "main left that content before the pin");
     assert_eq!(report["undoes"][0]["subject"], "kernel: deeper");
+}
+
+/// A clone whose names are in a reftable; none where git is older than that.
+fn with_a_reftable(upstream: &Upstream) -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", upstream.path().display());
+    let mut git = command("git");
+    git.current_dir(folder.path()).args(["clone", "-q", "--ref-format=reftable", &url, "clone"]);
+    if git.output().unwrap().status.success() {
+        return Some(folder);
+    }
+    assert!(
+        std::env::var("OVERLAID_TEST_ORACLES").is_err(),
+        "this git knows no reftable, and OVERLAID_TEST_ORACLES asks for all"
+    );
+    eprintln!("skipped: this git knows no reftable");
+    None
+}
+
+#[test]
+fn the_branches_of_a_reftable_are_read_by_git() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("kernel: add", &kernel(V1));
+    let newer = upstream.commit(WIDER, &kernel(&wider()));
+    upstream.git(&["tag", "-a", "v1", "-m", "v1"]);
+    let Some(folder) = with_a_reftable(&upstream) else { return };
+    let clone = folder.path().join("clone");
+    let mut project = Project::on(&upstream, &base, &format!("branch = \"main\"\n{}", files(&base)));
+    project.set("OVERLAID_UPSTREAM_UP", &clone);
+    project.write("overlays/up/src/kernel.cu", wider());
+    let state = |project: &Project| {
+        let document = project.run(&["status", "--json", "--no-cache"]).expect(0).json();
+        let path = &document["overlays"][0]["paths"][0];
+        (path["state"].as_str().unwrap().to_owned(), path["why"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(state(&project).0, "backport");
+    for name in ["main", "v1", "HEAD", "origin/main", "refs/heads/main"] {
+        let document = project.run(&["--json", "bump", "--to", name, "--dry-run"]).expect(0).json();
+        assert_eq!(document["to"], newer.as_str(), "{name}");
+    }
+    let run = project.run(&["bump", "--to", "nothing", "--dry-run"]).expect(2);
+    assert!(run.stderr.contains("branches: main"), "{}", run.stderr);
+    // Only git reads them: without it, what depends on them is not known, and that is said.
+    project.set("PATH", folder.path());
+    let (state, why) = state(&project);
+    assert_eq!(state, "unknown");
+    assert!(why.contains("a reftable, which only git reads"), "{why}");
+    assert!(why.contains("`git refs migrate --ref-format=files`"), "{why}");
+    let run = project.run(&["bump", "--to", "main", "--dry-run"]).expect(2);
+    assert!(run.stderr.contains("`git refs migrate --ref-format=files`"), "{}", run.stderr);
+    // What the history up to the pin says is known all the same.
+    project.write("overlays/up/src/kernel.cu", format!("// ours\n{V1}"));
+    let document = project.run(&["status", "--json", "--no-cache"]).expect(0).json();
+    assert_eq!(document["overlays"][0]["state"], "redundant");
 }

@@ -21,6 +21,7 @@ mod objects;
 mod open;
 mod packed_trees;
 mod places;
+mod reftable;
 mod remote_refs;
 mod submodules;
 mod taken_apart;

@@ -11,6 +11,7 @@ use bstr::{BStr, ByteSlice};
 use gix::objs::{Find, Kind};
 
 use super::places::Places;
+use super::reftable;
 use super::walk::Lineage;
 use crate::tree::Mode;
 use crate::upstream::UpstreamError;
@@ -95,6 +96,8 @@ pub(super) struct Objects {
     shallow: bool,
     partial: bool,
     places: OnceLock<Places>,
+    /// Names that git read, or why it could not.
+    table: OnceLock<Option<Result<reftable::Names, String>>>,
     /// The last walk: who reaches what.
     pub lineage: Mutex<Option<Arc<Lineage>>>,
 }
@@ -132,6 +135,7 @@ impl Objects {
             shallow,
             partial,
             places: OnceLock::new(),
+            table: OnceLock::new(),
             lineage: Mutex::default(),
         })
     }
@@ -170,6 +174,25 @@ impl Objects {
     /// A repository handle, for names.
     pub fn names(&self) -> gix::Repository {
         self.repository.to_thread_local()
+    }
+
+    /// The names of a repository that keeps them in a reftable; `None` for all others.
+    ///
+    /// # Errors
+    /// If git, which reads them, is not there or cannot.
+    pub fn table(&self) -> Result<Option<&reftable::Names>, UpstreamError> {
+        let read = || {
+            let repository = self.names();
+            reftable::is_used(&repository).then(|| reftable::read(repository.path()))
+        };
+        match self.table.get_or_init(read) {
+            None => Ok(None),
+            Some(Ok(names)) => Ok(Some(names)),
+            Some(Err(why)) => Err(UpstreamError::Unreadable {
+                what: "the names of branches and tags".to_owned(),
+                why: why.clone(),
+            }),
+        }
     }
 
     /// Runs a question with a handle of its own, which keeps its caches for the next question.
