@@ -3,6 +3,7 @@
 mod apart;
 mod branch;
 mod brought_back;
+mod renames;
 
 use std::collections::BTreeSet;
 
