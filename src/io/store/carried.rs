@@ -33,8 +33,8 @@ pub(super) fn carried(
 /// The commits with which contents can come onto the line, each with the one before it as its only parent; the oldest
 /// with none, so that all that stands there counts.
 fn entrances(lineage: &Lineage, heads: &[Oid], line: usize) -> Vec<Member> {
-    let is_new =
-        |id: &Oid| lineage.place(id).filter(|place| lineage.has(*place, line) && !lineage.has(*place, 0));
+    let is_new_at = |place: usize| lineage.has(place, line) && !lineage.has(place, 0);
+    let is_new = |id: &Oid| lineage.place(id).filter(|place| is_new_at(*place));
     let mut on_line = vec![false; lineage.members().len()];
     let mut places = Vec::new();
     let mut next = heads.get(line).and_then(&is_new);
@@ -50,8 +50,8 @@ fn entrances(lineage: &Lineage, heads: &[Oid], line: usize) -> Vec<Member> {
         None => true,
     };
     for (place, member) in lineage.members().iter().enumerate().rev() {
-        has_old[place] = is_new(&member.id).is_some()
-            && member.header.parents.iter().any(|parent| may_have_old(parent, &has_old));
+        has_old[place] =
+            is_new_at(place) && member.header.parents.iter().any(|parent| may_have_old(parent, &has_old));
     }
     let oldest = places.last().copied();
     let entrance = |place: usize| {

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Ledger, Line, Text};
+use super::{Ledger, Line};
 
 /// Losses of one text that are looked at for a line that comes back, the newest first.
 const MOST_LOSSES: usize = 16;
@@ -26,18 +26,23 @@ impl Ledger {
     /// question for the step that took it out again.
     pub(super) fn taken_back(&self) -> HashSet<(usize, Line)> {
         let mut back = HashSet::new();
-        let mut lost: HashMap<Text, Vec<Loss>> = HashMap::new();
+        // By text and by line, as both are numbers that start at nothing.
+        let mut lost: Vec<Vec<Loss>> = vec![Vec::new(); self.texts.len()];
+        let mut brought_by: Vec<Option<Place>> = vec![None; self.text_of.len()];
         // Lines that came back, with the losses that this took back if it was not for a branch that went nowhere.
         let mut again: HashMap<Line, Vec<(usize, Line)>> = HashMap::new();
-        let mut brought_by: HashMap<Line, Place> = HashMap::new();
         for (step, hunks) in self.steps.iter().map(|step| &step.hunks).enumerate() {
             for hunk in hunks {
-                let replaces: HashSet<Place> =
-                    hunk.lost.iter().filter_map(|line| brought_by.get(line)).copied().collect();
+                let mut replaces: Vec<Place> =
+                    hunk.lost.iter().filter_map(|line| brought_by[*line as usize]).collect();
+                replaces.dedup();
                 for line in &hunk.gained {
-                    let Some(losses) = lost.get_mut(&self.text_of[*line as usize]) else { continue };
+                    let losses = &mut lost[self.text_of[*line as usize] as usize];
+                    if losses.is_empty() {
+                        continue;
+                    }
                     let is_there = |loss: &Loss| {
-                        let by = |line: Option<Line>| line.and_then(|line| brought_by.get(&line));
+                        let by = |line: Option<Line>| line.and_then(|line| brought_by[line as usize]);
                         let is_beside = || {
                             let (Some(here), Some(there)) =
                                 (hunk.beside, self.steps[loss.at.0].hunks[loss.at.1].beside)
@@ -45,7 +50,7 @@ impl Ledger {
                                 return false;
                             };
                             here.iter().zip(there).any(|(here, there)| *here == there)
-                                || here.iter().any(|here| by(*here) == Some(&loss.at))
+                                || here.iter().any(|here| by(*here) == Some(loss.at))
                         };
                         loss.line == *line || replaces.contains(&loss.at) || is_beside()
                     };
@@ -57,11 +62,10 @@ impl Ledger {
                 }
             }
             for (place, hunk) in hunks.iter().enumerate() {
-                brought_by.extend(hunk.gained.iter().map(|line| (*line, (step, place))));
+                hunk.gained.iter().for_each(|line| brought_by[*line as usize] = Some((step, place)));
                 for line in &hunk.lost {
                     back.extend(again.remove(line).into_iter().flatten());
-                    let losses = lost.entry(self.text_of[*line as usize]).or_default();
-                    losses.push(Loss { line: *line, at: (step, place) });
+                    lost[self.text_of[*line as usize] as usize].push(Loss { line: *line, at: (step, place) });
                 }
             }
         }

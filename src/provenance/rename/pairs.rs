@@ -4,6 +4,7 @@
 //! file names that only one path has on either side, if the contents are alike by three quarters. Then what is most alike,
 //! the best first; of several that are alike as much, one with the same file name.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -126,11 +127,11 @@ pub(super) fn pairs(
                 best.push((likeness, is_named, *source, *target));
             }
         }
-        best.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+        best.sort_by_key(|(likeness, is_named, ..)| Reverse((*likeness, *is_named)));
         best.truncate(CANDIDATES);
         found.extend(best);
     }
-    found.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+    found.sort_by_key(|(likeness, is_named, ..)| Reverse((*likeness, *is_named)));
     for (likeness, _, source, target) in found {
         if pairs.to(source).is_none() && !pairs.from.contains_key(&target) {
             pairs.add(source, target, likeness);
