@@ -42,6 +42,9 @@ pub(super) fn add(
     histories: &Histories,
     upstream: &dyn Upstream,
 ) -> Result<(), UpstreamError> {
+    if !histories.is_read_whole() {
+        return Ok(());
+    }
     let paths: BTreeSet<&UpstreamPath> = open.iter().flatten().map(|open| &open.path).collect();
     let added = |path: &UpstreamPath| histories.of_pin(path).filter(|touch| adds(touch)).cloned().collect();
     let mut additions: Vec<(UpstreamPath, Vec<Touch>)> =

@@ -281,12 +281,18 @@ impl Histories {
 
     /// The touches of a path that the pin reaches, as far as they were read, the newest first.
     pub(super) fn of_pin(&self, path: &UpstreamPath) -> impl Iterator<Item = &Touch> {
-        let touches = self.walked.iter().flat_map(|walked| &walked.touches);
-        let touches = touches.filter(|reached| reached.heads.has(0)).map(|reached| &reached.touch);
-        touches.filter(move |touch| touch.path == *path)
+        let places = self.by_path.get(path).into_iter().flatten();
+        let touches =
+            self.walked.iter().flat_map(move |walked| places.clone().map(|place| &walked.touches[*place]));
+        touches.filter(|reached| reached.heads.has(0)).map(|reached| &reached.touch)
     }
 
-    /// All touches of other paths that the pin reaches, the newest first; none where the history is long or cut off.
+    /// Whether all contents that the paths ever had are known.
+    pub(super) fn is_read_whole(&self) -> bool {
+        self.elsewhere == Elsewhere::Tokens
+    }
+
+    /// All touches of other paths that the pin reaches, the newest first.
     ///
     /// # Errors
     /// If a folder is not here.
@@ -296,9 +302,6 @@ impl Histories {
         upstream: &dyn Upstream,
     ) -> Result<super::earlier::ByName, UpstreamError> {
         let mut by_name = super::earlier::ByName::new();
-        if self.elsewhere != Elsewhere::Tokens {
-            return Ok(by_name);
-        }
         let walked = upstream.walk(&Walk { heads: &self.heads, between: paths, common: paths })?;
         for reached in walked.touches.into_iter().filter(|reached| reached.heads.has(0)) {
             by_name.entry(reached.touch.path.clone()).or_default().push(reached.touch);
