@@ -138,6 +138,73 @@ pub trait Upstream: Sync {
         Ok(false)
     }
 
+    /// The merges that `tip` reaches and `exclude` does not that leave a path as one of their parents has it, though another
+    /// has something else there; the newest first.
+    ///
+    /// # Errors
+    /// If the history is not all here.
+    fn choices(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        path: &UpstreamPath,
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        let (mut merges, mut open) = (Vec::new(), vec![tip]);
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(id) = open.pop() {
+            let is_old = exclude.map(|exclude| self.is_ancestor(id, exclude)).transpose()?.unwrap_or(false);
+            if is_old || !seen.insert(id) {
+                continue;
+            }
+            let commit = self.commit(id)?;
+            let after = self.entry(id, path)?;
+            let before: Result<Vec<_>, _> =
+                commit.parents.iter().map(|parent| self.entry(*parent, path)).collect();
+            let before = before?;
+            if before.contains(&after) && before.iter().any(|entry| *entry != after) {
+                merges.push((commit.committed, Touch { commit: id, path: path.clone(), before, after }));
+            }
+            open.extend(commit.parents);
+        }
+        merges.sort_by_key(|(committed, _)| std::cmp::Reverse(*committed));
+        Ok(merges.into_iter().map(|(_, touch)| touch).collect())
+    }
+
+    /// What the own line of `heads[line]` (the head, its first parent, and so on) has of these paths from commits that
+    /// `heads[0]` reaches, too, as far as `heads[0]` does not reach the line: contents that stand there, though no commit
+    /// that `heads[0]` does not reach brought them. Newest first, each with a commit of the line at which it stands. Others that stand
+    /// there may be among them.
+    ///
+    /// # Errors
+    /// If the history of the heads or a tree is not here.
+    fn carried(
+        &self,
+        heads: &[CommitId],
+        line: usize,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        let (Some(first), Some(tip)) = (heads.first(), heads.get(line)) else { return Ok(Vec::new()) };
+        let mut touches = Vec::new();
+        let mut next = Some(*tip);
+        while let Some(commit) = next {
+            if self.is_ancestor(commit, *first)? {
+                break;
+            }
+            for path in paths {
+                if let Some(after) = self.entry(commit, path)? {
+                    touches.push(Touch {
+                        commit,
+                        path: path.clone(),
+                        before: Vec::new(),
+                        after: Some(after),
+                    });
+                }
+            }
+            next = self.commit(commit)?.parents.first().copied();
+        }
+        Ok(touches)
+    }
+
     /// Whether a blob with this name can be part of the upstream's history. `false` only if that is certain.
     ///
     /// # Errors

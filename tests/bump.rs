@@ -300,9 +300,82 @@ fn two_overlays_do_not_move_to_one_path() {
     let project = Project::on(&upstream, &base, &overlays);
     project.write("overlays/up/a.c", NUMBERS.replace("one", "ONE"));
     project.write("overlays/up/b.c", NUMBERS.replace("two", "TWO"));
+    // One of the two moved, as for git; the other one is gone.
+    let document = project.run(&["--json", "bump", "--to", &to]).expect(3).json();
+    assert_eq!(outcome(&document, "a")["outcome"], "renamed");
+    assert_eq!(outcome(&document, "b")["outcome"], "gone");
+    assert_eq!(project.read("overlays/up/b.c"), NUMBERS.replace("two", "TWO"));
+}
+
+#[test]
+fn two_overlays_of_one_file_under_two_names_do_not_move_to_one_path() {
+    let mut upstream = Upstream::new();
+    let first = upstream.commit("start", &[("a.c", NUMBERS)]);
+    upstream.git(&["mv", "a.c", "b.c"]);
+    let second = upstream.commit_all("move");
+    upstream.git(&["mv", "b.c", "c.c"]);
+    let to = upstream.commit_all("move again");
+    let overlays = files("a", &first, &["a.c"]) + &files("b", &second, &["b.c"]);
+    let project = Project::on(&upstream, &first, &overlays);
+    project.write("overlays/up/a.c", NUMBERS.replace("one", "ONE"));
+    project.write("overlays/up/b.c", NUMBERS.replace("two", "TWO"));
     let run = project.run(&["bump", "--to", &to]).expect(3);
     assert!(run.stdout.contains("overlay `a` is there, too"), "{}", run.stdout);
     assert_eq!(project.read("overlays/up/b.c"), NUMBERS.replace("two", "TWO"));
+}
+
+/// Upstream with these contents of `k.c`, before and after; what a move makes of an overlay, of the same change in a patch, and
+/// of the same change in a commit: their words, and what `status` says of the file once the pin has moved.
+fn words(before: &str, after: &str, ours: &str) -> ([String; 3], String) {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("k.c", before), ("z", "0")]);
+    let change = upstream.commit("ours", &[("k.c", ours), ("z", "0")]);
+    let patch = git_bytes(upstream.path(), &["diff", "--binary", "--full-index", &base, &change]);
+    upstream.git(&["reset", "-q", "--hard", &base]);
+    upstream.git(&["update-ref", "refs/heads/ours", &change]);
+    let to = upstream.commit("theirs", &[("k.c", after), ("z", "1")]);
+    let tables = [
+        files("o", &base, &["k.c"]),
+        format!("\n[[overlay]]\nname = \"o\"\nbase = \"{base}\"\npatch = \"o.patch\"\n"),
+        format!("\n[[overlay]]\nname = \"o\"\nbase = \"{base}\"\nfrom = {{ commits = [\"{change}\"] }}\n"),
+    ];
+    let words = tables.each_ref().map(|table| {
+        let project = Project::on(&upstream, &base, table);
+        project.write("overlays/up/k.c", ours);
+        project.write("overlays/up/o.patch", &patch);
+        let run = project.run(&["--json", "bump", "--to", &to, "--dry-run"]);
+        assert!(matches!(run.code, 0 | 3), "{run:?}");
+        outcome(&run.json(), "o")["outcome"].as_str().unwrap().to_owned()
+    });
+    let project = Project::on(&upstream, &to, &tables[0]);
+    project.write("overlays/up/k.c", ours);
+    let state = project.run(&["--json", "status", "--no-cache"]).expect(0).json();
+    (words, outcome(&state, "o")["state"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_file_a_patch_and_a_commit_of_one_change_get_one_word_and_status_says_the_same() {
+    let code = "int a = 1;\nint b = 2;\nint c = 3;\nint d = 4;\nint e = 5;\n";
+    let one = code.replace("a = 1", "a = 10");
+    let noted = code.replace("int a = 1;", "int a = 10; // ours");
+    let more = one.replace("int e", "int more;\nint e");
+    for (after, ours, word, state) in [
+        (code, one.as_str(), "untouched", "fresh"),
+        (code, &format!("// ours\n{code}"), "redundant", "redundant"),
+        (&one, &one, "redundant", "redundant"),
+        (&one, &noted, "redundant", "redundant"),
+        (&more, &one, "absorbed", "absorbed"),
+        // Comments collide, code does not.
+        (&more.replace("int a = 10;", "int a = 10; // theirs"), &noted, "absorbed", "absorbed"),
+        (&code.replace("e = 5", "e = 50"), &one, "merges", "stale-clean"),
+        (&code.replace("a = 1", "a = 7"), &one, "conflicts", "stale-conflict"),
+    ] {
+        let (words, status) = words(code, after, ours);
+        assert_eq!((words, status.as_str()), ([word; 3].map(str::to_owned), state), "{after}\n{ours}");
+    }
+    // A change of comments alone goes along, and nobody took it over.
+    let (words, _) = words(code, &code.replace("e = 5", "e = 50"), &format!("// ours\n{code}"));
+    assert_eq!(words, ["redundant"; 3]);
 }
 
 #[test]

@@ -200,6 +200,25 @@ impl History {
         found
     }
 
+    /// The commits that have something newer than the pin, by what one of them reaches: those that brought a content, and
+    /// the line of first parents, with all that stands there.
+    fn newer(&self, head: usize, pin: usize, path: &str) -> BTreeSet<usize> {
+        let old = self.ancestors(pin);
+        let mut newer = BTreeSet::new();
+        let mut next = Some(head);
+        while let Some(commit) = next.filter(|commit| !old.contains(commit)) {
+            newer.insert(commit);
+            next = self.commits[commit].parents.first().copied();
+        }
+        let brings = |commit: &usize| {
+            let now = self.commits[*commit].at(path);
+            self.commits[*commit].parents.iter().all(|parent| self.commits[*parent].at(path) != now)
+        };
+        let beside = self.ancestors(head).into_iter().filter(|commit| !old.contains(commit));
+        newer.extend(beside.filter(brings));
+        newer
+    }
+
     /// The commits of base..pin that differ from all their parents on a path.
     fn moved_by(&self, base: usize, pin: usize, path: &str) -> BTreeSet<&str> {
         let before = self.ancestors(base);
@@ -280,7 +299,14 @@ fn is_absorbed(path: &str, base: &Version, ours: &Version, pin: &Version) -> boo
 }
 
 /// The states that the table allows.
-fn expected(history: &History, base: usize, pin: usize, path: &str, ours: &Version) -> Vec<&'static str> {
+fn expected(
+    history: &History,
+    base: usize,
+    pin: usize,
+    branch: Option<usize>,
+    path: &str,
+    ours: &Version,
+) -> Vec<&'static str> {
     let (at_base, at_pin) = (history.commits[base].at(path), history.commits[pin].at(path));
     if at_base.is_some() && at_pin.is_none() {
         return vec!["gone", "renamed"];
@@ -302,8 +328,9 @@ fn expected(history: &History, base: usize, pin: usize, path: &str, ours: &Versi
         })
     };
     let older = others(if is_ahead { &to_pin } else { &to_base });
-    let after: BTreeSet<usize> = to_base.difference(&to_pin).copied().collect();
-    let newer = is_ahead && (others(&after) || same(path, ours, &at_base));
+    let heads = branch.into_iter().chain(is_ahead.then_some(base));
+    let after: BTreeSet<usize> = heads.flat_map(|head| history.newer(head, pin, path)).collect();
+    let newer = others(&after) || is_ahead && same(path, ours, &at_base);
     match (older, newer) {
         (true, true) => return vec!["rollback", "backport"],
         (true, false) => return vec!["rollback"],
@@ -348,7 +375,9 @@ fn list<'v>(value: &'v Value, key: &str) -> Vec<&'v Value> {
 fn judge(random: &mut Random, history: &History, seed: u64, seen: &mut BTreeMap<String, usize>) {
     let count = history.commits.len();
     let pin = count / 3 + random.below(count - count / 3);
-    let mut more = String::new();
+    let branch =
+        Some(count / 2 + (pin + seed as usize) % (count - count / 2)).filter(|branch| branch % 3 != 0);
+    let mut more = branch.map_or_else(String::new, |branch| format!("branch = \"c{branch}\"\n"));
     let mut cases = Vec::new();
     for (number, path) in PATHS.into_iter().enumerate() {
         // A base that is long ago, that is newer, or on another line.
@@ -373,10 +402,10 @@ fn judge(random: &mut Random, history: &History, seed: u64, seen: &mut BTreeMap<
     for (overlay, (path, base, content)) in list(&document, "overlays").into_iter().zip(&cases) {
         let report = &overlay["paths"][0];
         let state = report["state"].as_str().unwrap();
-        let expected = expected(history, *base, pin, path, &Some(content.clone()));
+        let expected = expected(history, *base, pin, branch, path, &Some(content.clone()));
         let about = || {
             format!(
-                "seed {seed}, {path}, base {base}, pin {pin}\nB {:?}\nP {:?}\nO {content:?}\n{report:#}",
+                "seed {seed}, {path}, base {base}, pin {pin}, branch {branch:?}\nB {:?}\nP {:?}\nO {content:?}\n{report:#}",
                 history.commits[*base].at(path),
                 history.commits[pin].at(path)
             )

@@ -1,5 +1,10 @@
 //! `status`: what overlays are, on real histories.
 
+mod apart;
+mod branch;
+mod brought_back;
+mod renames;
+
 use std::collections::BTreeSet;
 
 use crate::support::{Project, Upstream};

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::id::UpstreamPath;
 use crate::lex::{self, Delta};
 use crate::merge::{Conflict, Labels, Merged, Style, is_binary, merge};
+use crate::provenance::absorb::is_absorbed;
 use crate::tree::{Content, Entry};
 
 use super::Outcome;
@@ -95,7 +96,7 @@ pub(super) fn judge(
     marking: Marking<'_>,
 ) -> Judged {
     if base.entry() == theirs.entry() {
-        return untouched(ours, theirs.entry());
+        return untouched(path, ours, theirs);
     }
     if theirs.is_absent() {
         return match ours.is_absent() {
@@ -128,6 +129,10 @@ pub(super) fn judge(
         Merged::Conflict(_) if does_the_same(path, ours, theirs) => {
             Judged::new(Outcome::Redundant, "it differs from upstream in comments only", ours.clone())
         }
+        Merged::Conflict(_) if is_absorbed(path, base.content(), ours.content(), theirs.content()) => {
+            let why = "upstream has all that it adds; where comments collide, upstream's stay";
+            Judged::new(Outcome::Absorbed, why, theirs.clone())
+        }
         Merged::Conflict(conflict) => {
             let why = conflict.to_string();
             let marked = match conflict {
@@ -143,24 +148,40 @@ pub(super) fn judge(
 }
 
 /// Upstream has what the overlay was derived from.
-pub(super) fn untouched(ours: &Side, theirs: Option<Entry>) -> Judged {
-    let why = match theirs {
-        Some(_) => "upstream has there what it was derived from",
-        None => "upstream still does not have the path",
+fn untouched(path: &UpstreamPath, ours: &Side, theirs: &Side) -> Judged {
+    if does_the_same(path, ours, theirs) {
+        let why = match (ours.entry() == theirs.entry(), theirs.is_absent()) {
+            (_, true) => "upstream does not have the path either",
+            (true, _) => "it is what upstream has",
+            (false, _) => "it differs from upstream in comments only",
+        };
+        return Judged::new(Outcome::Redundant, why, ours.clone());
+    }
+    let why = match theirs.is_absent() {
+        false => "upstream has there what it was derived from",
+        true => "upstream still does not have the path",
     };
     Judged::new(Outcome::Untouched, why, ours.clone())
 }
 
 fn judge_clean(path: &UpstreamPath, base: &Side, ours: &Side, theirs: &Side, merged: Side) -> Judged {
-    // What has no code of its own is not taken over by anybody: its comments go along.
-    if does_the_same(path, &merged, theirs) && !does_the_same(path, ours, base) {
-        let (outcome, why) = match does_the_same(path, ours, theirs) {
-            true => (Outcome::Redundant, "it does what upstream does, comments aside"),
-            false => (Outcome::Absorbed, "upstream has all that it adds"),
-        };
+    if does_the_same(path, &merged, theirs) {
+        let (outcome, why) = had(path, base, ours, theirs);
         return Judged::new(outcome, why, merged);
     }
     Judged::new(Outcome::Merges, "upstream changed the path, and both changes fit", merged)
+}
+
+/// What a change is of which nothing but comments is left where upstream has `theirs`.
+pub(super) fn had(path: &UpstreamPath, base: &Side, ours: &Side, theirs: &Side) -> (Outcome, &'static str) {
+    if does_the_same(path, ours, theirs) {
+        (Outcome::Redundant, "it does what upstream does, comments aside")
+    } else if does_the_same(path, ours, base) {
+        // What has no code of its own is not taken over by anybody: its comments go along.
+        (Outcome::Redundant, "it changes comments only")
+    } else {
+        (Outcome::Absorbed, "upstream has all that it adds")
+    }
 }
 
 /// Two files that were added separately, as git shows them: merged as if there had been an empty file.

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::id::{CommitId, Name, UpstreamPath};
 use crate::manifest::{Kind, Located};
-use crate::merge::{Labels, Merged, merge};
+use crate::merge::{Conflict, Labels, Merged, merge};
 use crate::overlay::{At, Loaded, Resolution, can_be_on_together, content_at, resolve};
 use crate::provenance::absorb::is_absorbed;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
-use super::judge::{Judged, Marking, Side, does_the_same, judge, misfit, untouched};
+use super::judge::{Judged, Marking, Side, does_the_same, had, judge, misfit};
 use super::{Outcome, Resolved};
 
 /// A content that is read when it is needed.
@@ -128,6 +128,11 @@ impl<'a> Reading<'a> {
             }
             Kind::Commits { commits, .. } => {
                 subject.below = self.needed(index);
+                let below: Vec<&Loaded> = subject.below.iter().map(|index| &self.overlays[*index]).collect();
+                let below = match below.is_empty() {
+                    true => Resolution::default(),
+                    false => resolve(&below, At::Pin(self.pin), self.upstream)?,
+                };
                 for commit in commits {
                     if self.upstream.commit(commit.value)?.parents.len() > 1 {
                         let why = format!("commit {} is a merge", commit.value.short());
@@ -135,7 +140,10 @@ impl<'a> Reading<'a> {
                         return Ok(());
                     }
                     for change in self.upstream.diff(commit.value)? {
-                        let pin = at_pin(&change.path)?;
+                        let pin = match below.changes.get(&change.path) {
+                            Some(content) => Lazy::of(Side::new(content.clone())),
+                            None => at_pin(&change.path)?,
+                        };
                         let pick = (Lazy::named(change.before), Lazy::named(change.after));
                         let sides = subject
                             .sides
@@ -334,10 +342,11 @@ impl Court<'_> {
                     true => self.judge_change(subject, path, ours, ours, &theirs),
                 }
             }
-            // Nothing has to be read.
-            Sides::Change { base, ours, .. } if base.entry == theirs.entry => untouched(ours, theirs.entry),
             Sides::Change { base, ours, .. } => {
                 self.judge_change(subject, path, &load(base)?, ours, &load(theirs)?)
+            }
+            Sides::NoBase { ours, .. } if does_the_same(path, ours, &load(theirs)?) => {
+                Judged::new(Outcome::Redundant, "it does what upstream does, comments aside", ours.clone())
             }
             Sides::NoBase { pin, ours } if pin.entry == theirs.entry => {
                 Judged::new(Outcome::Untouched, "upstream has there what it has at the old pin", ours.clone())
@@ -396,11 +405,11 @@ impl Court<'_> {
         if ours.entry() == theirs.entry {
             return new(Outcome::Redundant, "it is what upstream has");
         }
-        if pin.entry == theirs.entry {
-            return new(Outcome::Untouched, "upstream has there what it has at the old pin");
-        }
         if does_the_same(path, ours, &theirs.load(self.upstream)?) {
             return new(Outcome::Redundant, "it does what upstream does, comments aside");
+        }
+        if pin.entry == theirs.entry {
+            return new(Outcome::Untouched, "upstream has there what it has at the old pin");
         }
         match theirs.entry {
             Some(_) => new(Outcome::Kept, "upstream changed the path; it stays at the commit that it names"),
@@ -417,73 +426,87 @@ impl Court<'_> {
         picks: &[(Lazy, Lazy)],
         theirs: &Lazy,
     ) -> Result<Judged, UpstreamError> {
-        let labels = Labels { base: "base", ours: "upstream", theirs: subject.loaded.name().as_str() };
         let stands = theirs.load(self.upstream)?;
+        let (current, unfit) = self.pick_on(subject, picks, &stands)?;
+        // What the commits make of the path at the old pin: as for a patch, that is what upstream may have.
+        let sides = || -> Result<Option<(Side, Side)>, UpstreamError> {
+            let base = pin.load(self.upstream)?;
+            match self.pick_on(subject, picks, &base)? {
+                (ours, None) => Ok(Some((base, ours))),
+                _ => together(picks, self.upstream),
+            }
+        };
+        let Some(unfit) = unfit else {
+            if does_the_same(path, &current, &stands) {
+                let (outcome, why) = match sides()? {
+                    Some((base, ours)) => had(path, &base, &ours, &stands),
+                    None => (Outcome::Absorbed, "upstream has all that the commits add"),
+                };
+                return Ok(Judged::new(outcome, why, current));
+            }
+            let (outcome, why) = match pin.entry == theirs.entry {
+                true => (Outcome::Untouched, "upstream has there what it has at the old pin"),
+                false => (Outcome::Merges, "upstream changed the path, and the commits still fit"),
+            };
+            return Ok(Judged::new(outcome, why, current));
+        };
+        if let Some((base, ours)) = sides()? {
+            let is_had = does_the_same(path, &ours, &stands)
+                || is_absorbed(path, base.content(), ours.content(), stands.content());
+            if is_had {
+                let (outcome, why) = had(path, &base, &ours, &stands);
+                return Ok(Judged::open(
+                    outcome,
+                    format!("{why}, and the commits do not fit there any more"),
+                ));
+            }
+        }
+        let outcome = match (unfit.before.is_absent(), current.is_absent()) {
+            (false, true) => Outcome::Gone,
+            (true, false) => Outcome::Collides,
+            _ => Outcome::Conflict,
+        };
+        let marked = match &unfit.conflict {
+            Conflict::Text { marked, .. } => Some(marked.clone()),
+            _ => None,
+        };
+        let why = format!("the commit does not fit there: {}", unfit.conflict);
+        let misfit = Some(misfit(&unfit.before, &unfit.after, &current, marked));
+        Ok(Judged { misfit, ..Judged::open(outcome, why) })
+    }
+
+    /// Puts commits on a content, one after the other, as far as they fit.
+    fn pick_on(
+        &self,
+        subject: &Subject<'_>,
+        picks: &[(Lazy, Lazy)],
+        stands: &Side,
+    ) -> Result<(Side, Option<Unfit>), UpstreamError> {
+        let labels = Labels { base: "base", ours: "upstream", theirs: subject.loaded.name().as_str() };
         let mut current = stands.clone();
-        let mut last = current.clone();
         for (before, after) in picks {
             let (before, after) = (before.load(self.upstream)?, after.load(self.upstream)?);
             match merge(before.content(), current.content(), after.content(), self.style, labels) {
                 Merged::Clean(content) => current = Side::new(content),
-                Merged::Conflict(conflict) => {
-                    if let Some((outcome, why)) = has_all(path, picks, &stands, self.upstream)? {
-                        return Ok(Judged::open(outcome, why));
-                    }
-                    let outcome = match (before.is_absent(), current.is_absent()) {
-                        (false, true) => Outcome::Gone,
-                        (true, false) => Outcome::Collides,
-                        _ => Outcome::Conflict,
-                    };
-                    let marked = match &conflict {
-                        crate::merge::Conflict::Text { marked, .. } => Some(marked.clone()),
-                        _ => None,
-                    };
-                    let why = format!("the commit does not fit there: {conflict}");
-                    let misfit = Some(misfit(&before, &after, &current, marked));
-                    return Ok(Judged { misfit, ..Judged::open(outcome, why) });
-                }
+                Merged::Conflict(conflict) => return Ok((current, Some(Unfit { before, after, conflict }))),
             }
-            last = after;
         }
-        if pin.entry == theirs.entry {
-            return Ok(Judged::new(
-                Outcome::Untouched,
-                "upstream has there what it has at the old pin",
-                current,
-            ));
-        }
-        if does_the_same(path, &current, &stands) {
-            let (outcome, why) = match does_the_same(path, &last, &stands) {
-                true => (Outcome::Redundant, "upstream has what the commits make of it"),
-                false => (Outcome::Absorbed, "upstream has all that the commits add"),
-            };
-            return Ok(Judged::new(outcome, why, current));
-        }
-        Ok(Judged::new(Outcome::Merges, "upstream changed the path, and the commits still fit", current))
+        Ok((current, None))
     }
 }
 
-/// Whether upstream has all that some commits make of a path together, though it does not take them one after the other
-/// any more. Not told where something else lies between the commits.
-fn has_all(
-    path: &UpstreamPath,
-    picks: &[(Lazy, Lazy)],
-    stands: &Side,
-    upstream: &dyn Upstream,
-) -> Result<Option<(Outcome, &'static str)>, UpstreamError> {
+/// A commit that does not fit on a path: the path before and after it.
+struct Unfit {
+    before: Side,
+    after: Side,
+    conflict: Conflict,
+}
+
+/// What some commits make of a path together: from what to what. Not told where something else lies between the commits.
+fn together(picks: &[(Lazy, Lazy)], upstream: &dyn Upstream) -> Result<Option<(Side, Side)>, UpstreamError> {
     let (Some((first, _)), Some((_, last))) = (picks.first(), picks.last()) else { return Ok(None) };
     if picks.windows(2).any(|pair| pair[0].1.entry != pair[1].0.entry) {
         return Ok(None);
     }
-    let (first, last) = (first.load(upstream)?, last.load(upstream)?);
-    Ok(if does_the_same(path, &last, stands) {
-        Some((
-            Outcome::Redundant,
-            "upstream has what the commits make of it, and they do not fit there any more",
-        ))
-    } else if is_absorbed(path, first.content(), last.content(), stands.content()) {
-        Some((Outcome::Absorbed, "upstream has all that the commits add, and they do not fit there any more"))
-    } else {
-        None
-    })
+    Ok(Some((first.load(upstream)?, last.load(upstream)?)))
 }

@@ -19,6 +19,8 @@ use crate::manifest::{Kind, Overlay, Witness};
 use crate::tree::Content;
 
 pub use fingerprint::fingerprint;
+#[cfg(feature = "git")]
+pub use resolve::{Apart, Misfit, resolve_apart};
 pub use resolve::{At, MadeMerge, Refusal, Resolution, content_at, resolve};
 pub use rules::{Clash, can_be_on_together, clashes};
 #[cfg(feature = "git")]

@@ -14,6 +14,11 @@ use crate::upstream::{PathDiff, Upstream, UpstreamError};
 
 use super::Loaded;
 use super::diff::{self, Applied, Offset};
+#[cfg(feature = "git")]
+pub use apart::{Apart, Misfit, resolve_apart};
+
+#[cfg(feature = "git")]
+mod apart;
 
 /// The commit that overlays go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -308,21 +313,29 @@ impl State<'_> {
     }
 
     fn cherry_pick(&mut self, loaded: &Loaded, commit: CommitId) -> Result<(), UpstreamError> {
+        for change in self.changes_of(loaded, commit)? {
+            self.pick_path(loaded, &change)?;
+        }
+        Ok(())
+    }
+
+    /// What a commit changes; nothing for a merge, which is refused.
+    fn changes_of(&mut self, loaded: &Loaded, commit: CommitId) -> Result<Vec<PathDiff>, UpstreamError> {
         if self.upstream.commit(commit)?.parents.len() > 1 {
             let why = format!("commit {commit} is a merge; name the commits that it brings instead");
             self.refuse(loaded, None, why);
-            return Ok(());
+            return Ok(Vec::new());
         }
-        for change in self.upstream.diff(commit)? {
+        let changes = self.upstream.diff(commit)?;
+        for change in &changes {
             if [change.before, change.after].iter().flatten().any(|entry| entry.mode == Mode::Submodule) {
                 return Err(UpstreamError::Unreadable {
                     what: format!("{} at {commit}", change.path),
                     why: "the commit moves a submodule, which an overlay cannot do".to_owned(),
                 });
             }
-            self.pick_path(loaded, &change)?;
         }
-        Ok(())
+        Ok(changes)
     }
 
     /// Brings a commit's change to what stands at its path. Contents that the answer does not need are not read:

@@ -41,12 +41,25 @@ pub(super) enum Elsewhere {
 pub(super) struct PathHistory<'h> {
     /// Touches up to the base (up to the pin, if that is older), newest first.
     pub(super) before: Vec<&'h Touch>,
+    /// Whether these are all there are.
+    pub(super) before_is_whole: bool,
     /// Touches of base..pin, oldest first.
     pub(super) between: Vec<&'h Touch>,
     /// Touches that the pin does not reach, newest first.
     pub(super) newer: Vec<&'h Touch>,
+    /// What newer commits have as older ones left it, as touches of these newer commits, newest first.
+    pub(super) carried: Vec<&'h Touch>,
     /// How the first and the last of these were looked at.
     pub(super) elsewhere: Elsewhere,
+}
+
+impl<'h> PathHistory<'h> {
+    /// The commit that brought what another one carries on, if it is known.
+    pub(super) fn brought(&self, touch: &Touch) -> Option<&'h Touch> {
+        let is_carried = self.carried.iter().any(|carried| std::ptr::eq(*carried, touch));
+        let older = self.between.iter().rev().chain(&self.before).copied();
+        older.filter(|_| is_carried).find(|older| older.after == touch.after)
+    }
 }
 
 /// How base and pin stand to each other.
@@ -65,7 +78,11 @@ pub(super) struct Histories {
     heads: Vec<CommitId>,
     tip: Option<CommitId>,
     walked: Result<Walked, UpstreamError>,
+    /// What the own lines of newer heads have as the pin's ancestors left it, by the place of the head.
+    carried: Vec<(usize, Touch)>,
     elsewhere: Elsewhere,
+    /// Paths that were read as a whole although the history is long.
+    suspected: BTreeSet<UpstreamPath>,
     /// Places in the walk's touches, by path.
     by_path: BTreeMap<UpstreamPath, Vec<usize>>,
     relations: BTreeMap<CommitId, Result<Relation, String>>,
@@ -94,7 +111,9 @@ impl Histories {
             heads,
             tip,
             walked: Ok(Walked::default()),
+            carried: Vec::new(),
             elsewhere: Elsewhere::Tokens,
+            suspected,
             by_path: BTreeMap::new(),
             relations: BTreeMap::new(),
             alone: BTreeMap::new(),
@@ -104,8 +123,11 @@ impl Histories {
         }
         let all: Vec<UpstreamPath> =
             by_base.values().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect();
-        let suspected: Vec<UpstreamPath> = suspected.into_iter().collect();
-        histories.walked = histories.ask(&all, &suspected, deep, upstream);
+        let suspected: Vec<UpstreamPath> = histories.suspected.iter().cloned().collect();
+        histories.walked = histories.ask(&all, &suspected, deep, upstream).and_then(|walked| {
+            histories.carried = histories.ask_carried(&walked, &all, &by_base, upstream)?;
+            Ok(walked)
+        });
         match &histories.walked {
             Ok(walked) => {
                 for (place, reached) in walked.touches.iter().enumerate() {
@@ -144,6 +166,32 @@ impl Histories {
             suspected
         };
         upstream.walk(&Walk { heads: &self.heads, between: all, common })
+    }
+
+    /// What stands on the line of the branch, and on the lines of bases that are newer than the pin, though a commit of
+    /// the pin's own history brought it.
+    fn ask_carried(
+        &self,
+        walked: &Walked,
+        all: &[UpstreamPath],
+        by_base: &BTreeMap<CommitId, BTreeSet<UpstreamPath>>,
+        upstream: &dyn Upstream,
+    ) -> Result<Vec<(usize, Touch)>, UpstreamError> {
+        let mut carried = Vec::new();
+        for (place, head) in self.heads.iter().enumerate().skip(1) {
+            let of_base: Vec<UpstreamPath>;
+            let paths = if Some(*head) == self.tip {
+                all
+            } else if walked.heads.first().is_some_and(|of_pin| of_pin.has(place)) {
+                of_base = by_base.get(head).into_iter().flatten().cloned().collect();
+                &of_base
+            } else {
+                continue;
+            };
+            let found = upstream.carried(&self.heads, place, paths)?;
+            carried.extend(found.into_iter().map(|touch| (place, touch)));
+        }
+        Ok(carried)
     }
 
     /// Where history is cut off, what lies between base and pin may still be here.
@@ -229,12 +277,48 @@ impl Histories {
         Ok(between)
     }
 
+    /// The touches of a path that the pin reaches, as far as they were read, the newest first.
+    pub(super) fn of_pin(&self, path: &UpstreamPath) -> impl Iterator<Item = &Touch> {
+        let places = self.by_path.get(path).into_iter().flatten();
+        let touches =
+            self.walked.iter().flat_map(move |walked| places.clone().map(|place| &walked.touches[*place]));
+        touches.filter(|reached| reached.heads.has(0)).map(|reached| &reached.touch)
+    }
+
+    /// Whether all contents that the paths ever had are known.
+    pub(super) fn is_read_whole(&self) -> bool {
+        self.elsewhere == Elsewhere::Tokens
+    }
+
+    /// All touches of other paths that the pin reaches, the newest first.
+    ///
+    /// # Errors
+    /// If a folder is not here.
+    pub(super) fn all_of(
+        &self,
+        paths: &[UpstreamPath],
+        upstream: &dyn Upstream,
+    ) -> Result<super::earlier::ByName, UpstreamError> {
+        let mut by_name = super::earlier::ByName::new();
+        let walked = upstream.walk(&Walk { heads: &self.heads, between: paths, common: paths })?;
+        for reached in walked.touches.into_iter().filter(|reached| reached.heads.has(0)) {
+            by_name.entry(reached.touch.path.clone()).or_default().push(reached.touch);
+        }
+        Ok(by_name)
+    }
+
     /// The history of a path since a base.
     pub(super) fn of(&self, base: CommitId, path: &UpstreamPath) -> Result<PathHistory<'_>, String> {
         let ahead = self.relation_of(base)?.ahead;
         let elsewhere = self.elsewhere.clone();
-        let mut history =
-            PathHistory { before: Vec::new(), between: Vec::new(), newer: Vec::new(), elsewhere };
+        let mut history = PathHistory {
+            before: Vec::new(),
+            before_is_whole: elsewhere == Elsewhere::Tokens || self.suspected.contains(path),
+            between: Vec::new(),
+            newer: Vec::new(),
+            carried: Vec::new(),
+            elsewhere,
+        };
         let walked = match &self.walked {
             Ok(walked) => walked,
             Err(_) => match self.alone.get(&base) {
@@ -261,6 +345,10 @@ impl Histories {
             }
         }
         history.between.reverse();
+        let carried = self.carried.iter().filter(|(head, touch)| {
+            touch.path == *path && (*head == place || Some(*head) == self.tip_place())
+        });
+        history.carried = carried.map(|(_, touch)| touch).collect();
         Ok(history)
     }
 
@@ -268,8 +356,11 @@ impl Histories {
     fn is_newer(&self, heads: &Heads, base: usize) -> bool {
         let Ok(walked) = &self.walked else { return false };
         let descends = walked.heads.first().is_some_and(|of_pin| of_pin.has(base));
-        let tip = self.tip.and_then(|tip| self.place(tip));
-        (descends && heads.has(base)) || tip.is_some_and(|tip| heads.has(tip))
+        (descends && heads.has(base)) || self.tip_place().is_some_and(|tip| heads.has(tip))
+    }
+
+    fn tip_place(&self) -> Option<usize> {
+        self.tip.and_then(|tip| self.place(tip))
     }
 }
 

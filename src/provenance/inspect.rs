@@ -1,21 +1,23 @@
 //! Collects what the decision needs, for all overlays of a manifest at once: one walk of the history, however many
 //! overlays and bases there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Comparison};
 use crate::merge::is_binary;
-use crate::overlay::{At, Loaded, content_at, resolve};
+use crate::overlay::{Loaded, Misfit, content_at, resolve_apart};
 use crate::tree::{Changes, Content, Entry};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 
+use super::earlier::{self, Open};
 use super::history::{self, Histories, PathHistory, Wanted};
+use super::resurrect::Added;
 use super::same::Same;
 use super::state::{Elsewhere, Facts, Ours, decide};
 use super::work::Work;
-use super::{Blobs, Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
+use super::{Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
 
 /// How far to look.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,18 +57,22 @@ pub fn inspect_with(
     let wanted = subjects.iter().filter_map(|subject| subject.as_ref().ok()).filter_map(Subject::wanted);
     let histories = Histories::walk(wanted, pin, tip, look.deep, upstream);
     let pairs: Vec<(&&Loaded, &Result<Subject<'_>, String>)> = overlays.iter().zip(&subjects).collect();
-    let mut reports = in_parallel(&pairs, |(loaded, subject)| {
-        let report = subject
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|subject| subject.report(&histories, upstream).map_err(|error| error.to_string()));
-        let mut report = match report {
-            Ok(paths) => OverlayReport::new(loaded.name().clone(), paths),
-            Err(why) => OverlayReport::unknown(loaded.name().clone(), why),
+    let reports = in_parallel(&pairs, |(loaded, subject)| {
+        let report =
+            subject.as_ref().map_err(Clone::clone).map(|subject| subject.report(&histories, upstream));
+        let (mut report, open) = match report {
+            Ok((paths, open)) => (OverlayReport::new(loaded.name().clone(), paths), open),
+            Err(why) => (OverlayReport::unknown(loaded.name().clone(), why), Vec::new()),
         };
         conditions::add(&mut report, &loaded.overlay, pin, upstream);
-        report
+        (report, open)
     });
+    let (mut reports, open): (Vec<OverlayReport>, Vec<Vec<Open>>) = reports.into_iter().unzip();
+    if let Err(error) = earlier::add(&mut reports, &open, &histories, upstream) {
+        for (report, _) in reports.iter_mut().zip(&open).filter(|(_, open)| !open.is_empty()) {
+            *report = OverlayReport::unknown(report.name.clone(), error.to_string());
+        }
+    }
     if look.neighbours {
         let bases: Vec<_> =
             overlays.iter().map(|loaded| loaded.overlay.base.as_ref().map(|b| b.value)).collect();
@@ -107,8 +113,8 @@ struct Subject<'a> {
     loaded: &'a Loaded,
     base: Option<CommitId>,
     pin: CommitId,
-    on_base: Result<On, String>,
-    on_pin: Result<On, String>,
+    on_base: On,
+    on_pin: On,
     paths: BTreeSet<UpstreamPath>,
     /// Paths whose bytes upstream may have had at another time than at base and pin.
     suspected: Vec<UpstreamPath>,
@@ -121,6 +127,31 @@ struct On {
     own: Changes,
     /// What it stands on: what the overlays that it needs made of these paths before.
     below: Changes,
+    /// Paths on which it does not fit, and why.
+    refused: BTreeMap<UpstreamPath, String>,
+    /// Why it does not fit at all.
+    refused_whole: Option<String>,
+    /// Paths on which an overlay that it needs does not fit, and which, so that nothing is known there.
+    unknown: BTreeMap<UpstreamPath, String>,
+    /// The same, where it is not known on which paths.
+    unknown_whole: Option<String>,
+}
+
+impl On {
+    /// What the overlay makes of a path; `Err`: it does not fit there, or that is not known, and why.
+    fn made(&self, path: &UpstreamPath) -> Result<Option<&Content>, String> {
+        let refused = self.refused_whole.as_ref().or_else(|| self.refused.get(path));
+        match refused.or(self.unknown_below(path)) {
+            // A path that a change does not name on one side has there what upstream has: nothing to add.
+            None => Ok(self.own.get(path).and_then(Option::as_ref)),
+            Some(why) => Err(why.clone()),
+        }
+    }
+
+    /// Why it is not known what stands below the overlay on a path.
+    fn unknown_below(&self, path: &UpstreamPath) -> Option<&String> {
+        self.unknown.get(path).or(self.unknown_whole.as_ref())
+    }
 }
 
 impl<'a> Subject<'a> {
@@ -133,26 +164,33 @@ impl<'a> Subject<'a> {
         let base = loaded.overlay.base.as_ref().map(|base| base.value);
         // A change may stand on what another overlay made of the path. Whole content stands alone.
         let needed = if loaded.overlay.kind.is_whole() { Vec::new() } else { needs_of(loaded, all) };
-        let on = |commit: CommitId| -> Result<Result<On, String>, String> {
+        let on = |commit: CommitId| -> Result<On, String> {
             let resolve = |overlays: &[&Loaded]| {
-                resolve(overlays, At::Pin(commit), upstream).map_err(|error| error.to_string())
+                resolve_apart(overlays, commit, upstream).map_err(|error| error.to_string())
             };
             let below = resolve(&needed)?.changes;
             let with: Vec<&Loaded> = needed.iter().copied().chain([loaded]).collect();
-            let mut resolution = resolve(&with)?;
-            Ok(match resolution.refused.first() {
-                None => {
-                    let by = resolution.by;
-                    resolution
-                        .changes
-                        .retain(|path, _| by.get(path).is_some_and(|by| by.contains(loaded.name())));
-                    Ok(On { own: resolution.changes, below })
+            let apart = resolve(&with)?;
+            let mut on = On { own: apart.changes, below, ..On::default() };
+            on.own.retain(|path, _| apart.by.get(path).is_some_and(|by| by.contains(loaded.name())));
+            let below = |misfit: &Misfit| {
+                format!("it stands on overlay `{}`, which does not fit: {}", misfit.overlay, misfit.why)
+            };
+            for (path, misfit) in apart.broken {
+                if misfit.overlay == *loaded.name() {
+                    on.refused.insert(path, misfit.why);
+                } else {
+                    on.unknown.insert(path, below(&misfit));
                 }
-                Some(refusal) => Err(match &refusal.path {
-                    Some(path) => format!("{path}: {}", refusal.why),
-                    None => refusal.why.clone(),
-                }),
-            })
+            }
+            for misfit in apart.pathless {
+                if misfit.overlay == *loaded.name() {
+                    on.refused_whole = Some(misfit.why);
+                } else {
+                    on.unknown_whole = Some(below(&misfit));
+                }
+            }
+            Ok(on)
         };
         let on_pin = on(pin)?;
         let on_base = match base {
@@ -161,11 +199,11 @@ impl<'a> Subject<'a> {
         };
         let mut paths: BTreeSet<UpstreamPath> = loaded.whole_paths().cloned().collect();
         paths.extend(loaded.patch.iter().flat_map(|patch| patch.touched()));
-        for on in [&on_pin, &on_base].into_iter().flatten() {
-            paths.extend(on.own.keys().cloned());
+        for on in [&on_pin, &on_base] {
+            paths.extend(on.own.keys().chain(on.refused.keys()).cloned());
         }
         if paths.is_empty()
-            && let Err(why) = &on_pin
+            && let Some(why) = on_pin.refused_whole.as_ref().or(on_pin.unknown_whole.as_ref())
         {
             return Err(why.clone());
         }
@@ -194,24 +232,27 @@ impl<'a> Subject<'a> {
         Some(Wanted { base: self.base?, paths: &self.paths, suspected: self.suspected.clone() })
     }
 
-    fn report(
-        &self,
-        histories: &Histories,
-        upstream: &dyn Upstream,
-    ) -> Result<Vec<PathReport>, UpstreamError> {
-        self.paths.iter().map(|path| self.report_path(path, histories, upstream)).collect()
+    /// What cannot be read makes a path unknown, and does not stop the others.
+    fn report(&self, histories: &Histories, upstream: &dyn Upstream) -> (Vec<PathReport>, Vec<Open>) {
+        let mut open = Vec::new();
+        let mut reports = Vec::new();
+        for path in &self.paths {
+            let (report, lines) = self
+                .report_path(path, histories, upstream)
+                .unwrap_or_else(|error| (PathReport::unknown(path.clone(), error.to_string()), Vec::new()));
+            reports.push(report);
+            if !lines.is_empty() {
+                open.push(Open { path: path.clone(), lines });
+            }
+        }
+        (reports, open)
     }
 
     fn ours<'s>(&'s self, path: &UpstreamPath) -> Ours<'s> {
-        // A path that a change does not name on one side has there what upstream has: nothing to add.
-        let of = |on: &'s Result<On, String>| match on {
-            Ok(on) => Ok(on.own.get(path).and_then(Option::as_ref)),
-            Err(why) => Err(why.clone()),
-        };
         if self.loaded.overlay.kind.is_whole() {
-            Ours::Whole(of(&self.on_pin).unwrap_or(None))
+            Ours::Whole(self.on_pin.made(path).unwrap_or(None))
         } else {
-            Ours::Change { on_base: of(&self.on_base), on_pin: of(&self.on_pin) }
+            Ours::Change { on_base: self.on_base.made(path), on_pin: self.on_pin.made(path) }
         }
     }
 
@@ -220,32 +261,23 @@ impl<'a> Subject<'a> {
         path: &UpstreamPath,
         histories: &Histories,
         upstream: &dyn Upstream,
-    ) -> Result<PathReport, UpstreamError> {
-        let pin = match self.on_pin.as_ref().ok().and_then(|on| on.below.get(path)) {
+    ) -> Result<(PathReport, Vec<Added>), UpstreamError> {
+        let pin = match self.on_pin.below.get(path) {
             Some(below) => below.clone(),
             None => content_at(upstream, self.pin, path)?,
         };
         let ours = self.ours(path);
-        let mut report = PathReport {
-            path: path.clone(),
-            state: State::Unknown,
-            why: String::new(),
-            undoes: Vec::new(),
-            included: Vec::new(),
-            moved_by: Vec::new(),
-            to: None,
-            by: None,
-            notes: Vec::new(),
-            by_name_only: false,
-            delta: None,
-            against_base: None,
-            against_pin: None,
-            blobs: Blobs { pin: pin.as_ref().map(id), ..Blobs::default() },
-        };
+        let mut report = PathReport::unknown(path.clone(), String::new());
+        report.blobs.pin = pin.as_ref().map(id);
         let on_pin = match &ours {
             Ours::Whole(content) => Some(*content),
             Ours::Change { on_pin, .. } => on_pin.as_ref().ok().copied(),
         };
+        if let Some(why) = self.on_pin.unknown_below(path) {
+            report.why = why.clone();
+            report.blobs.pin = None;
+            return Ok((report, Vec::new()));
+        }
         report.blobs.overlay = on_pin.flatten().map(id);
         report.against_pin = on_pin.and_then(|ours| count_lines(pin.as_ref(), ours));
         let base = match self.base_content(path, upstream) {
@@ -260,7 +292,7 @@ impl<'a> Subject<'a> {
                 } else {
                     report.why = why;
                 }
-                return Ok(report);
+                return Ok((report, Vec::new()));
             }
         };
         report.blobs.base = base.as_ref().map(id);
@@ -278,7 +310,7 @@ impl<'a> Subject<'a> {
             Ok(known) => known,
             Err(why) => {
                 report.why = why;
-                return Ok(report);
+                return Ok((report, Vec::new()));
             }
         };
         let found = self.find_elsewhere(path, on_pin.flatten(), &history, upstream)?;
@@ -302,6 +334,8 @@ impl<'a> Subject<'a> {
         self.add_moves(&mut report, &history, upstream)?;
         let work = Work {
             path,
+            at_base: self.base,
+            at_pin: self.pin,
             base: base.as_ref(),
             pin: pin.as_ref(),
             on_base: on_base.flatten(),
@@ -313,13 +347,16 @@ impl<'a> Subject<'a> {
         if let (Some(touch), State::Rollback | State::Backport) = (found.touch, report.state) {
             report.by = Some(upstream.commit(touch.commit)?);
         }
-        work.add_to(&mut report, self.loaded.overlay.kind.is_whole())?;
-        Ok(report)
+        let open = work.add_to(&mut report, self.loaded.overlay.kind.is_whole())?;
+        Ok((report, open))
     }
 
     fn base_content(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<Option<Content>, String> {
         let base = self.base.ok_or("it has no `base` in the manifest, so nothing can be compared")?;
-        match self.on_base.as_ref().ok().and_then(|on| on.below.get(path)) {
+        if let Some(why) = self.on_base.unknown_below(path) {
+            return Err(why.clone());
+        }
+        match self.on_base.below.get(path) {
             Some(below) => Ok(below.clone()),
             None => content_at(upstream, base, path).map_err(|error| error.to_string()),
         }
@@ -384,12 +421,17 @@ impl<'a> Subject<'a> {
         let same = Same::new(path, ours);
         let mut left = if by_tokens { MOST_BYTES_FOR_TOKENS } else { 0 };
         let older = history.before.iter().map(|touch| (Elsewhere::Older, *touch));
-        let newer = history.newer.iter().rev().map(|touch| (Elsewhere::Newer, *touch));
+        let newer = history.newer.iter().rev().chain(history.carried.iter().rev());
+        let newer = newer.map(|touch| (Elsewhere::Newer, *touch));
         let all: Vec<_> = older.chain(newer).collect();
         let is_other = |entry: &Entry| !known.contains(&Some(*entry));
+        let found = |elsewhere: Elsewhere, touch: &'h Touch| Found {
+            elsewhere,
+            touch: Some(history.brought(touch).unwrap_or(touch)),
+        };
         let named = all.iter().find(|(_, touch)| touch.after.filter(is_other) == Some(same.entry()));
         if let Some((elsewhere, touch)) = named {
-            return Ok(Found { elsewhere: elsewhere.clone(), touch: Some(*touch) });
+            return Ok(found(elsewhere.clone(), touch));
         }
         let mut seen = BTreeSet::new();
         for (elsewhere, touch) in all {
@@ -400,7 +442,7 @@ impl<'a> Subject<'a> {
             let content = Content { mode: entry.mode, bytes: upstream.blob(entry.id)? };
             left = left.saturating_sub(content.bytes.len());
             if same.is(&content) {
-                return Ok(Found { elsewhere, touch: Some(touch) });
+                return Ok(found(elsewhere, touch));
             }
         }
         Ok(nowhere)

@@ -8,7 +8,7 @@
 //! A content has a commit's change of the path if it has all lines that the commit gained and none that it lost.
 //! Lines without a letter or a digit (braces, blank ones) can be aligned anywhere, so they do not count, unless a
 //! hunk has no others. What a later commit took out again is judged by that later one: who has the later one has
-//! all of it.
+//! all of it. In the same way a line that upstream took out and brought back is judged by what took it out again.
 //!
 //! What is not text (binary files, links) is one line: it is there as a whole or not at all.
 
@@ -46,10 +46,12 @@ struct Step {
 }
 
 /// Lines gained and lost at one place.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 struct Hunk {
     gained: Vec<Line>,
     lost: Vec<Line>,
+    /// The lines before and after it that stay; no line at the text's ends. `None`: it is not at one place.
+    beside: Option<[Option<Line>; 2]>,
 }
 
 /// What a content does with a commit's change.
@@ -188,7 +190,7 @@ impl Ledger {
         let is_new_mode = |parent: &Option<Entry>| parent.is_some_and(|parent| Some(parent.mode) != mode);
         let mode = mode.filter(|_| !touch.before.is_empty() && touch.before.iter().all(is_new_mode));
         let hunks = match parents.as_slice() {
-            [] => vec![Hunk { gained: after.lines.clone(), lost: Vec::new() }],
+            [] => vec![Hunk { gained: after.lines.clone(), lost: Vec::new(), beside: Some([None; 2]) }],
             [parent] => hunks(&mut self.aligner, &parent.lines, &after.lines),
             parents => {
                 self.tally.start(self.text_of.len());
@@ -200,7 +202,7 @@ impl Ledger {
                 self.tally.start(self.text_of.len());
                 after.lines.iter().for_each(|line| self.tally.add(*line));
                 let lost = lost.into_iter().filter(|line| self.tally.count(*line) == 0).collect();
-                vec![Hunk { gained, lost }]
+                vec![Hunk { gained, lost, beside: None }]
             }
         };
         let is_something = |hunk: &Hunk| !hunk.gained.is_empty() || !hunk.lost.is_empty();
@@ -384,6 +386,11 @@ impl Ledger {
         lost
     }
 
+    /// Which of these lines stood in a version, without white space around them.
+    pub(super) fn stood<'l>(&self, wanted: &HashSet<&'l [u8]>) -> HashSet<&'l [u8]> {
+        self.texts.iter().filter_map(|text| wanted.get(text.trim_ascii()).copied()).collect()
+    }
+
     /// The steps that touch one of these lines, by their texts without white space around them.
     pub(super) fn steps_with(&self, wanted: &HashSet<&[u8]>) -> Vec<usize> {
         let has = |step: &Step| {
@@ -443,15 +450,19 @@ fn hunks(aligner: &mut Aligner, old: &[Line], new: &[Line]) -> Vec<Hunk> {
     let (mut at_old, mut at_new) = (0, 0);
     let end = Run { old: old.len(), new: new.len(), len: 0 };
     for run in aligner.align(old, new).into_iter().chain([end]) {
-        let hunk = Hunk { gained: new[at_new..run.new].to_vec(), lost: old[at_old..run.old].to_vec() };
-        if hunk != Hunk::default() {
-            hunks.push(hunk);
+        if (at_old, at_new) != (run.old, run.new) {
+            hunks.push(Hunk {
+                gained: new[at_new..run.new].to_vec(),
+                lost: old[at_old..run.old].to_vec(),
+                beside: Some([at_old.checked_sub(1).map(|before| old[before]), old.get(run.old).copied()]),
+            });
         }
         (at_old, at_new) = (run.old + run.len, run.new + run.len);
     }
     hunks
 }
 
+mod again;
 mod judge;
 mod texts;
 

@@ -9,6 +9,7 @@ pub(crate) mod absorb;
 mod align;
 pub mod base;
 mod conditions;
+mod earlier;
 mod history;
 mod hunks;
 mod includes;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
 use crate::lex::Delta;
+use crate::overlay::Loaded;
 use crate::upstream::Commit;
 
 pub use inspect::{Look, inspect, inspect_with, needs_of, pull_request_number};
@@ -159,6 +161,28 @@ pub struct PathReport {
     pub blobs: Blobs,
 }
 
+impl PathReport {
+    /// One of which nothing is known but why.
+    pub(crate) fn unknown(path: UpstreamPath, why: String) -> Self {
+        Self {
+            path,
+            state: State::Unknown,
+            why,
+            undoes: Vec::new(),
+            included: Vec::new(),
+            moved_by: Vec::new(),
+            to: None,
+            by: None,
+            notes: Vec::new(),
+            by_name_only: false,
+            delta: None,
+            against_base: None,
+            against_pin: None,
+            blobs: Blobs::default(),
+        }
+    }
+}
+
 /// The names of the contents that were compared; `None`: absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blobs {
@@ -187,18 +211,53 @@ pub struct OverlayReport {
     pub drop_when: Option<Condition>,
 }
 
+/// The state that says most of some paths.
+fn worst(paths: &[PathReport]) -> State {
+    let is_done = |state: &State| matches!(state, State::Redundant | State::Absorbed);
+    let states = || paths.iter().map(|path| path.state);
+    match states().filter(|state| !is_done(state)).min() {
+        Some(worst) => worst,
+        // All redundant: redundant. Some of them absorbed: upstream has it all, so absorbed.
+        None => states().max().unwrap_or(State::Unknown),
+    }
+}
+
+/// Reports as they are where the branch of the manifest could not be looked at, and why: whole content may be what upstream has
+/// there, and unless something else says what it is, it is not known.
+#[must_use]
+pub fn without_branch(
+    mut reports: Vec<OverlayReport>,
+    overlays: &[&Loaded],
+    why: &str,
+) -> Vec<OverlayReport> {
+    for (report, loaded) in reports.iter_mut().zip(overlays) {
+        if !loaded.overlay.kind.is_whole() {
+            continue;
+        }
+        let may_be_newer = |path: &&mut PathReport| {
+            let is_open = matches!(
+                path.state,
+                State::Absorbed | State::StaleConflict | State::StaleClean | State::Fresh
+            );
+            is_open && path.blobs.overlay.is_some()
+        };
+        for path in report.paths.iter_mut().filter(may_be_newer) {
+            path.state = State::Unknown;
+            path.why = format!("whether it is what upstream has on its branch cannot be told: {why}");
+        }
+        if !report.paths.is_empty() {
+            report.state = worst(&report.paths);
+        }
+    }
+    reports
+}
+
 impl OverlayReport {
     /// Puts the states of the paths together: the worst in the table's order, but `redundant` and
     /// `absorbed` only if all paths are one of these.
     #[must_use]
     pub fn new(name: OverlayName, paths: Vec<PathReport>) -> Self {
-        let is_done = |state: &State| matches!(state, State::Redundant | State::Absorbed);
-        let states = || paths.iter().map(|path| path.state);
-        let state = match states().filter(|state| !is_done(state)).min() {
-            Some(worst) => worst,
-            // All redundant: redundant. Some of them absorbed: upstream has it all, so absorbed.
-            None => states().max().unwrap_or(State::Unknown),
-        };
+        let state = worst(&paths);
         let why = paths.is_empty().then(|| "it changes no path".to_owned());
         Self { name, state, paths, why, notes: Vec::new(), drop_when: None }
     }

@@ -1,16 +1,18 @@
 //! Where a path went.
 //!
-//! Among the paths that were added, the one whose content is most like the removed one, if it is alike by half or more. The measure is git's for inexact renames (`diffcore-delta`): the share of bytes,
-//! in pieces of a line or at most 64 bytes, that both have.
+//! Among the paths that were added, the one whose content is most like the removed one, if it is alike by half or more. No
+//! added path is the place of two removed ones ([`pairs`]). The measure is git's for inexact renames (`diffcore-delta`): the
+//! share of bytes, in pieces of a line or at most 64 bytes, that both have.
+
+mod pairs;
 
 use std::collections::HashMap;
 
 use crate::id::{CommitId, UpstreamPath};
-use crate::tree::{Entry, Mode};
+use crate::tree::{Entry, Listing, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
-/// The least similarity, in percent, at which a path counts as renamed.
-const THRESHOLD: u8 = 50;
+use pairs::{Pairs, Standing};
 
 /// How alike two contents are, in percent: 100 only for equal ones.
 #[must_use]
@@ -62,18 +64,25 @@ pub(super) fn follow(
     base: CommitId,
     pin: CommitId,
 ) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
-    let Some(removed) = upstream.entry(base, path)?.filter(|entry| entry.mode != Mode::Submodule) else {
+    if upstream.entry(base, path)?.is_none_or(|entry| entry.mode == Mode::Submodule) {
         return Ok(None);
-    };
+    }
     let at_base = upstream.listing(base)?;
     let at_pin = upstream.listing(pin)?;
-    let added: Vec<(&UpstreamPath, Entry)> = at_pin
-        .iter()
-        .filter(|(candidate, entry)| !at_base.contains_key(*candidate) && entry.mode != Mode::Submodule)
-        .map(|(candidate, entry)| (candidate, *entry))
-        .collect();
-    if let Some(to) = same_content(path, removed, &added) {
-        return Ok(Some((to, 100)));
+    let only = |here: &Listing, there: &Listing| -> Vec<(UpstreamPath, Entry)> {
+        let paths =
+            here.iter().filter(|(path, entry)| !there.contains_key(*path) && entry.mode != Mode::Submodule);
+        paths.map(|(path, entry)| (path.clone(), *entry)).collect()
+    };
+    let (gone, come) = (only(&at_base, &at_pin), only(&at_pin, &at_base));
+    let (gone, come) = (standing(&gone), standing(&come));
+    let place = gone.iter().position(|(other, _)| *other == path);
+    let moved = |pairs: &Pairs| {
+        let (to, alike) = pairs.to(place?)?;
+        Some((come[to].0.clone(), alike))
+    };
+    if let Some(found) = moved(&pairs::same(&gone, &come)) {
+        return Ok(Some(found));
     }
     let mut step = one_step(upstream, removed_by, path)?;
     let mut since = removed_by;
@@ -87,7 +96,7 @@ pub(super) fn follow(
         since = removed.commit;
         step = one_step(upstream, since, &to)?;
     }
-    most_alike(upstream, path, removed, &added)
+    Ok(moved(&pairs::pairs(&gone, &come, path, upstream)?))
 }
 
 /// How often a path may have moved.
@@ -102,16 +111,45 @@ pub(super) fn came_from(
     commit: CommitId,
     path: &UpstreamPath,
 ) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
-    let changes = upstream.diff(commit)?;
-    let added = changes.iter().find(|change| change.path == *path).and_then(|change| change.after);
-    let Some(added) = added.filter(|entry| entry.mode != Mode::Submodule) else { return Ok(None) };
-    let removed: Vec<(&UpstreamPath, Entry)> = changes
-        .iter()
-        .filter(|change| change.after.is_none())
-        .filter_map(|change| Some((&change.path, change.before?)))
-        .filter(|(_, before)| before.mode != Mode::Submodule)
-        .collect();
-    most_alike(upstream, path, added, &removed)
+    let moves = Moves::of(upstream, commit)?;
+    let (removed, added) = moves.standing();
+    let Some(place) = added.iter().position(|(other, _)| *other == path) else { return Ok(None) };
+    let found = pairs::pairs(&removed, &added, path, upstream)?.from(place);
+    Ok(found.map(|(from, alike)| (removed[from].0.clone(), alike)))
+}
+
+/// What a commit removes and what it adds.
+struct Moves {
+    removed: Vec<(UpstreamPath, Entry)>,
+    added: Vec<(UpstreamPath, Entry)>,
+}
+
+impl Moves {
+    fn of(upstream: &dyn Upstream, commit: CommitId) -> Result<Self, UpstreamError> {
+        let mut moves = Self { removed: Vec::new(), added: Vec::new() };
+        for change in upstream.diff(commit)? {
+            match (change.before, change.after) {
+                (Some(entry), None) if entry.mode != Mode::Submodule => {
+                    moves.removed.push((change.path, entry));
+                }
+                (None, Some(entry)) if entry.mode != Mode::Submodule => {
+                    moves.added.push((change.path, entry));
+                }
+                _ => {}
+            }
+        }
+        moves.removed.sort_by(|a, b| a.0.cmp(&b.0));
+        moves.added.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(moves)
+    }
+
+    fn standing(&self) -> (Vec<Standing<'_>>, Vec<Standing<'_>>) {
+        (standing(&self.removed), standing(&self.added))
+    }
+}
+
+fn standing(paths: &[(UpstreamPath, Entry)]) -> Vec<Standing<'_>> {
+    paths.iter().map(|(path, entry)| (path, *entry)).collect()
 }
 
 /// Where a path went in the commit that removed it.
@@ -123,27 +161,11 @@ pub(super) fn one_step(
     commit: CommitId,
     path: &UpstreamPath,
 ) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
-    let changes = upstream.diff(commit)?;
-    let removed = changes.iter().find(|change| change.path == *path).and_then(|change| change.before);
-    let Some(removed) = removed.filter(|entry| entry.mode != Mode::Submodule) else {
-        return Ok(None);
-    };
-    // What is another removed path's very content came from there.
-    let is_of_another = |after: Entry| {
-        let others = changes.iter().filter(|change| change.after.is_none() && change.path != *path);
-        after.id != removed.id
-            && others.filter_map(|change| change.before).any(|before| before.id == after.id)
-    };
-    let added: Vec<(&UpstreamPath, Entry)> = changes
-        .iter()
-        .filter_map(|change| match (change.before, change.after) {
-            (None, Some(after)) if after.mode != Mode::Submodule && !is_of_another(after) => {
-                Some((&change.path, after))
-            }
-            _ => None,
-        })
-        .collect();
-    most_alike(upstream, path, removed, &added)
+    let moves = Moves::of(upstream, commit)?;
+    let (removed, added) = moves.standing();
+    let Some(place) = removed.iter().position(|(other, _)| *other == path) else { return Ok(None) };
+    let found = pairs::pairs(&removed, &added, path, upstream)?.to(place);
+    Ok(found.map(|(to, alike)| (added[to].0.clone(), alike)))
 }
 
 /// The share of its content, in percent, from which a file counts as a part of the one that was removed.
@@ -178,45 +200,6 @@ pub(super) fn parts(
     }
     parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(parts)
-}
-
-/// The candidate that has the very content that was removed.
-fn same_content(
-    path: &UpstreamPath,
-    removed: Entry,
-    added: &[(&UpstreamPath, Entry)],
-) -> Option<UpstreamPath> {
-    let exact = added.iter().filter(|(_, entry)| entry.id == removed.id);
-    let found = exact.max_by_key(|(candidate, _)| candidate.file_name() == path.file_name());
-    found.map(|(to, _)| (*to).clone())
-}
-
-/// The candidate that is most like what was removed, if it is alike by half or more. Of several that are alike as
-/// much, the one with the same file name, as git prefers.
-fn most_alike(
-    upstream: &dyn Upstream,
-    path: &UpstreamPath,
-    removed: Entry,
-    added: &[(&UpstreamPath, Entry)],
-) -> Result<Option<(UpstreamPath, u8)>, UpstreamError> {
-    if let Some(to) = same_content(path, removed, added) {
-        return Ok(Some((to, 100)));
-    }
-    let same_name = |candidate: &UpstreamPath| candidate.file_name() == path.file_name();
-    let content = upstream.blob(removed.id)?;
-    let mut best: Option<(u8, bool, &UpstreamPath)> = None;
-    for (candidate, entry) in added {
-        let other = upstream.blob(entry.id)?;
-        // Contents whose sizes differ by more than half share less than half.
-        if other.len().min(content.len()) * 2 < other.len().max(content.len()) {
-            continue;
-        }
-        let key = (similarity(&content, &other), same_name(candidate), *candidate);
-        if key.0 >= THRESHOLD && best.is_none_or(|best| (key.0, key.1) > (best.0, best.1)) {
-            best = Some(key);
-        }
-    }
-    Ok(best.map(|(alike, _, to)| (to.clone(), alike)))
 }
 
 #[cfg(test)]

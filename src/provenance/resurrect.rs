@@ -6,14 +6,13 @@
 //! has moved is not found, nor one whose spelling was changed; and a line that two people wrote independently is
 //! taken for the one that upstream removed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
 use bstr::BString;
 
 use crate::id::UpstreamPath;
 use crate::lex::{self, Language};
-use crate::tree::{Content, Entry, Mode};
-use crate::upstream::{Touch, Upstream, UpstreamError};
+use crate::tree::{Content, Mode};
 
 use super::hunks::{hunks, lines};
 
@@ -127,43 +126,9 @@ pub(super) fn on_lines(path: &UpstreamPath, text: &[u8]) -> Vec<OnLine> {
     found
 }
 
-/// Which of these lines upstream had in the versions before the touches, which are newest first, and which touch
-/// removed each. Reads no more bytes than that.
-///
-/// # Errors
-/// If a version is not here.
-pub(super) fn removed_before(
-    wanted: &[Added],
-    touches: &[&Touch],
-    mut most_bytes: usize,
-    upstream: &dyn Upstream,
-) -> Result<BTreeMap<usize, usize>, UpstreamError> {
-    let mut open: HashMap<&[u8], Vec<usize>> = HashMap::new();
-    for line in wanted {
-        open.entry(line.text.as_slice()).or_default().push(line.number);
-    }
-    let mut found = BTreeMap::new();
-    let mut seen: HashSet<Entry> = HashSet::new();
-    for (index, touch) in touches.iter().enumerate() {
-        for entry in touch.before.iter().copied().flatten() {
-            if open.is_empty() || entry.mode == Mode::Submodule || !seen.insert(entry) {
-                continue;
-            }
-            let bytes = upstream.blob(entry.id)?;
-            let Some(left) = most_bytes.checked_sub(bytes.len()) else { return Ok(found) };
-            most_bytes = left;
-            if crate::merge::is_binary(&bytes) {
-                continue;
-            }
-            for line in bytes.split(|&byte| byte == b'\n') {
-                for number in open.remove(line.trim_ascii()).into_iter().flatten() {
-                    found.insert(number, index);
-                }
-            }
-        }
-    }
-    Ok(found)
-}
+pub(super) use removal::{Past, Removal, by_commit, left_out, removals};
+
+mod removal;
 
 #[cfg(test)]
 mod tests {

@@ -103,6 +103,11 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
             Some(_) => {
                 Decided::new(State::Collides, "it was new at the base; upstream has another one by now")
             }
+            // The path comes from another one, on which the change does not fit.
+            None if failed.is_some() => {
+                let why = format!("it does not apply at the pin: {}", failed.map_or("", String::as_str));
+                Decided::new(State::StaleConflict, why)
+            }
             None => Decided::new(State::New, "upstream has no such path, neither at the base nor at the pin"),
         };
     }

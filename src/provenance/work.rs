@@ -1,24 +1,27 @@
 //! What an overlay does with upstream's work on a path: which commits it undoes and has, which lines it brings back,
 //! and how much of its own change upstream has.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 
-use crate::id::UpstreamPath;
+use crate::id::{CommitId, UpstreamPath};
 use crate::tree::Content;
 use crate::upstream::{Touch, Upstream, UpstreamError};
 
-use super::history::{Elsewhere, PathHistory};
+use super::earlier::add_notes;
+use super::history::PathHistory;
 use super::ledger::{Judgement, Ledger, entry_of};
-use super::note::OldLine;
-use super::resurrect::{added, removed_before};
-use super::{Note, PathReport, Resurrected, State, absorb};
+use super::resurrect::{Added, Past, added, by_commit, left_out, removals};
+use super::{Note, PathReport, State, absorb};
 
 /// Bytes of contents before the base that are searched for lines.
-const MOST_BYTES_BEFORE: usize = 32 << 20;
+pub(super) const MOST_BYTES_BEFORE: usize = 32 << 20;
 
 /// An overlay on a path, with all that is known of upstream there.
 pub(super) struct Work<'a> {
     pub(super) path: &'a UpstreamPath,
+    /// The commits that it is measured against.
+    pub(super) at_base: Option<CommitId>,
+    pub(super) at_pin: CommitId,
     /// Upstream's content at the base.
     pub(super) base: Option<&'a Content>,
     /// Upstream's content at the pin.
@@ -34,13 +37,18 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Adds commits and notes to a report whose state is decided.
+    /// Adds commits and notes to a report whose state is decided. Gives the lines that the overlay adds and that upstream
+    /// never had under this name.
     ///
     /// # Errors
     /// If a content or a commit is not here.
-    pub(super) fn add_to(&self, report: &mut PathReport, is_whole: bool) -> Result<(), UpstreamError> {
+    pub(super) fn add_to(
+        &self,
+        report: &mut PathReport,
+        is_whole: bool,
+    ) -> Result<Vec<Added>, UpstreamError> {
         if report.state == State::Redundant {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let touches = self.touches();
         let start = match self.older {
@@ -55,10 +63,10 @@ impl Work<'_> {
         if self.base.is_some() && self.on_base.is_some() && self.older.is_none() {
             self.add_passage(report, &ledger, &touches)?;
         }
-        if report.state != State::Unknown {
-            self.add_resurrected(report, &ledger, &touches)?;
+        match report.state {
+            State::Unknown => Ok(Vec::new()),
+            _ => self.add_resurrected(report, &ledger, &touches),
         }
-        Ok(())
     }
 
     /// The touches from what the overlay is measured against up to the pin, oldest first. An overlay that takes
@@ -125,46 +133,56 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Lines that the overlay adds to the pin's content and that upstream removed.
+    /// Lines that the overlay adds to the pin's content and that upstream removed. Those of which that is not known are
+    /// given back.
     fn add_resurrected(
         &self,
         report: &mut PathReport,
         ledger: &Ledger,
         touches: &[&Touch],
-    ) -> Result<(), UpstreamError> {
-        if self.pin.is_none() {
-            return Ok(());
+    ) -> Result<Vec<Added>, UpstreamError> {
+        // Of a path that is gone the state says all.
+        if self.pin.is_none() && self.base.is_some() {
+            return Ok(Vec::new());
         }
-        let own = added(self.path, self.pin, self.on_pin);
         let lost = ledger.lost();
-        let mut by: BTreeMap<(usize, usize), Vec<_>> = BTreeMap::new();
-        let mut open = Vec::new();
-        for line in own {
-            match lost.get(line.text.as_slice()) {
-                // The newest first; those before the base come after all of these.
-                Some(index) => by.entry((0, touches.len() - index)).or_default().push(line),
-                None => open.push(line),
-            }
+        // The newest first; those before the base come after all of these.
+        let by = |line: &Added| {
+            let index = *lost.get(line.text.as_slice())?;
+            Some((touches.len() - index, touches[index].commit))
+        };
+        let own = added(self.path, self.pin, self.on_pin).into_iter();
+        let (mut found, open) = by_commit(own.map(|line| {
+            let by = by(&line);
+            (line, by)
+        }));
+        let merges = self.merged_away(&open, ledger, touches)?;
+        let (by_merges, mut open) = by_commit(open.into_iter().zip(merges));
+        found.extend(by_merges);
+        if self.history.before_is_whole && !open.is_empty() {
+            let past =
+                Past { path: self.path, touches: &self.history.before, tip: self.at_pin, exclude: None };
+            let (before, left) = removals(open, past, MOST_BYTES_BEFORE, self.upstream)?;
+            found.extend(before);
+            open = left;
         }
-        let before = &self.history.before;
-        if self.history.elsewhere == Elsewhere::Tokens && !open.is_empty() {
-            let removed = removed_before(&open, before, MOST_BYTES_BEFORE, self.upstream)?;
-            for line in open {
-                if let Some(index) = removed.get(&line.number) {
-                    by.entry((1, *index)).or_default().push(line);
-                }
-            }
-        }
-        for ((age, index), lines) in by {
-            let touch = if age == 0 { touches[touches.len() - index] } else { before[index] };
-            report.notes.push(Note::Resurrects(Resurrected {
-                removed_by: self.upstream.commit(touch.commit)?,
-                lines: lines
-                    .into_iter()
-                    .map(|line| OldLine { number: line.number, text: line.text })
-                    .collect(),
-            }));
-        }
-        Ok(())
+        add_notes(&mut report.notes, found, self.upstream)?;
+        Ok(open)
+    }
+
+    /// For each line the merge that left it out: lines that stood between base and pin and that no commit took out.
+    fn merged_away(
+        &self,
+        lines: &[Added],
+        ledger: &Ledger,
+        touches: &[&Touch],
+    ) -> Result<Vec<Option<(usize, CommitId)>>, UpstreamError> {
+        let texts: HashSet<&[u8]> = lines.iter().map(|line| line.text.as_slice()).collect();
+        let stood: HashSet<&[u8]> = ledger.stood(&texts);
+        let newest_first: Vec<&Touch> = touches.iter().rev().copied().collect();
+        let exclude = self.older.map(|older| older.commit).or(self.at_base);
+        let past = Past { path: self.path, touches: &newest_first, tip: self.at_pin, exclude };
+        let merges = left_out(&stood, past, MOST_BYTES_BEFORE, self.upstream)?;
+        Ok(lines.iter().map(|line| merges.get(line.text.as_slice()).copied()).collect())
     }
 }

@@ -100,6 +100,9 @@ const PIECES: &[&str] = &[
     "\n#pragma omp x",
     "\n# 3 \"f\"",
     "\n%:undef A",
+    "import",
+    "\nimport <a b.h>",
+    "\nexport import \"q.h\"",
 ];
 
 const SEPARATORS: &[&str] = &[
@@ -439,5 +442,59 @@ fn a_comment_that_swallows_a_line_is_a_change_of_code() {
             Some(Delta::Code),
             "{swallowing:?}"
         );
+    }
+}
+
+/// All ways to name a file to the compiler, with `NAME` where it stands.
+const NAMING: [&str; 10] = [
+    "#include NAME",
+    "#include_next NAME",
+    "#import NAME",
+    "# /* c */ include /* c */ NAME",
+    "#if __has_include(NAME)\n#error it is there\n#endif",
+    "#if 0\n#elif defined A || __has_include_next ( NAME )\n#error it is there\n#endif",
+    "import NAME;",
+    "export import NAME;",
+    "import /* c */ NAME;",
+    "import\\\nNAME; // c",
+];
+
+#[test]
+fn two_slashes_in_the_name_of_a_file_begin_no_comment() {
+    for naming in NAMING {
+        for name in ["<a//b.h>", "\"a//b.h\"", "<a//b>"] {
+            let (source, other) =
+                (naming.replace("NAME", name), naming.replace("NAME", &name.replace('b', "c")));
+            let found = delta("a.cc", source.as_bytes(), other.as_bytes());
+            assert!(found.is_none_or(|delta| delta == Delta::Code), "{source:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn gcc_reads_the_two_slashes_as_a_part_of_the_name() {
+    if !is_here("g++") {
+        return;
+    }
+    let folder = Folder::new();
+    for naming in NAMING {
+        let (here, there) = (naming.replace("NAME", "<a//b.h>"), folder.0.join("a"));
+        let _ = std::fs::remove_dir_all(&there);
+        let said = || {
+            std::fs::write(folder.0.join("k.cc"), &here).unwrap();
+            let arguments = ["-std=c++20", "-fmodules-ts", "-E", "-I.", "k.cc"];
+            let output =
+                Command::new("g++").args(arguments).current_dir(&folder.0).env("LC_ALL", "C").output();
+            String::from_utf8_lossy(&output.unwrap().stderr).into_owned()
+        };
+        // Where it is not there, it is missed under its whole name, or known to be missing.
+        let missed = said();
+        assert!(missed.contains("a//b.h: No such file") || naming.starts_with("#if"), "{here}: {missed}");
+        std::fs::create_dir(&there).unwrap();
+        std::fs::write(there.join("b.h"), "#error it is there\n").unwrap();
+        let found = said();
+        // A header unit would have to be compiled first, and gcc says so.
+        let is_unit = !naming.starts_with('#');
+        assert!(if is_unit { found != missed } else { found.contains("it is there") }, "{here}: {found}");
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::id::CommitId;
 use crate::io::reports::Reports;
-use crate::io::store::{Environment, Store};
+use crate::io::store::{Environment, ResolveError, Store};
 use crate::io::workspace::Workspace;
 use crate::overlay::Loaded;
-use crate::provenance::{Look, OverlayReport, inspect_with};
+use crate::provenance::{Look, OverlayReport, inspect_with, without_branch};
 
 /// Looks at overlays of a workspace.
 #[must_use]
@@ -23,10 +23,8 @@ pub fn inspect_kept(
 ) -> Vec<OverlayReport> {
     let pin = workspace.manifest.upstream.pin.value;
     let file = std::path::absolute(workspace.root.join(&workspace.manifest.file));
-    let mut kept = match file {
-        Ok(file) if !no_cache => {
-            Reports::load(&file, pin, tip(workspace, store), look, &Environment::of_process())
-        }
+    let mut kept = match (file, tip(workspace, store)) {
+        (Ok(file), Ok(tip)) if !no_cache => Reports::load(&file, pin, tip, look, &Environment::of_process()),
         _ => Reports::none(),
     };
     let all = &workspace.overlays;
@@ -47,22 +45,30 @@ pub fn inspect_kept(
 /// at nothing itself.
 pub fn kept_reports(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<Option<OverlayReport>> {
     let pin = workspace.manifest.upstream.pin.value;
-    let tip = tip(workspace, store);
     let environment = Environment::of_process();
     let look = Look { deep: false, neighbours: true };
-    let mut kept = match std::path::absolute(workspace.root.join(&workspace.manifest.file)) {
-        Ok(file) => Reports::load(&file, pin, tip, look, &environment),
-        Err(_) => Reports::none(),
+    let file = std::path::absolute(workspace.root.join(&workspace.manifest.file));
+    let mut kept = match (file, tip(workspace, store)) {
+        (Ok(file), Ok(tip)) => Reports::load(&file, pin, tip, look, &environment),
+        _ => Reports::none(),
     };
     loaded.iter().map(|loaded| kept.get(loaded, &workspace.overlays)).collect()
 }
 
 /// The newest commit that is known of the pin's branch.
-fn tip(workspace: &Workspace, store: &Store) -> Option<CommitId> {
-    let branch = workspace.manifest.upstream.branch.as_ref()?;
-    let tip = store.resolve(&branch.value).ok().flatten();
+///
+/// # Errors
+/// If the names of the store's branches cannot be read: a sentence.
+fn tip(workspace: &Workspace, store: &Store) -> Result<Option<CommitId>, String> {
+    let Some(branch) = &workspace.manifest.upstream.branch else { return Ok(None) };
+    let tip = match store.resolve(&branch.value) {
+        Ok(tip) => tip,
+        Err(ResolveError::Store(error)) => return Err(error.to_string()),
+        // What is named so is no branch.
+        Err(_) => None,
+    };
     // Of submodules that are not here at the branch's tip, nothing newer is known.
-    tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false))
+    Ok(tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false)))
 }
 
 fn inspect_as_far(
@@ -72,8 +78,11 @@ fn inspect_as_far(
     look: Look,
 ) -> Vec<OverlayReport> {
     let pin = workspace.manifest.upstream.pin.value;
-    let tip = tip(workspace, store);
-    inspect_with(loaded, &workspace.overlays, pin, tip, store, look)
+    let inspect = |tip| inspect_with(loaded, &workspace.overlays, pin, tip, store, look);
+    match tip(workspace, store) {
+        Ok(tip) => inspect(tip),
+        Err(why) => without_branch(inspect(None), loaded, &why),
+    }
 }
 
 /// Whether the manifest names a branch that the upstream does not have. False where it cannot be told.

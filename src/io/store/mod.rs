@@ -7,7 +7,9 @@
 mod ancestry;
 mod apart;
 mod cache;
+mod carried;
 mod changed_paths;
+mod choices;
 #[cfg(feature = "cli")]
 mod copy;
 mod environment;
@@ -22,6 +24,7 @@ mod open;
 mod packed_trees;
 mod parsed;
 mod places;
+mod reftable;
 mod remote_refs;
 mod submodules;
 mod taken_apart;
@@ -261,6 +264,25 @@ impl Store {
     fn own_is_longer_than(&self, heads: &[CommitId], commits: usize) -> Result<bool, UpstreamError> {
         let heads: Vec<Oid> = heads.iter().map(|head| *head.as_bytes()).collect();
         self.objects.read(|reader| ancestry::reach_more_than(reader, &heads, commits))
+    }
+
+    fn own_carried(
+        &self,
+        heads: &[CommitId],
+        line: usize,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        let heads: Vec<Oid> = heads.iter().map(|head| *head.as_bytes()).collect();
+        carried::carried(&self.objects, &heads, line, paths)
+    }
+
+    fn own_choices(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        path: &UpstreamPath,
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        choices::choices(&self.objects, tip, exclude, path)
     }
 
     fn may_have_own_blob(&self, id: BlobId) -> bool {

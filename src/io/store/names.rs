@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use gix::objs::Kind;
 
 use super::objects::{Objects, Oid, sentence};
@@ -67,10 +67,9 @@ pub(super) fn resolve(objects: &Objects, rev: &str) -> Result<Option<CommitId>, 
     if let Ok(id) = CommitId::parse(rev) {
         return peel(objects, rev, *id.as_bytes());
     }
-    let repository = objects.names();
     let full = if rev == "HEAD" || rev.starts_with("refs/") { &[""][..] } else { &PLACES[..] };
     for place in full {
-        if let Some(id) = find_ref(&repository, &format!("{place}{rev}"))? {
+        if let Some(id) = find_ref(objects, &format!("{place}{rev}"))? {
             return peel(objects, rev, id);
         }
     }
@@ -81,6 +80,9 @@ pub(super) fn resolve(objects: &Objects, rev: &str) -> Result<Option<CommitId>, 
 pub(super) fn default_branch(objects: &Objects) -> Option<String> {
     let repository = objects.names();
     let target = |name: &str| {
+        if let Some(names) = objects.table().ok()? {
+            return names.target(name).cloned();
+        }
         let reference = repository.try_find_reference(name).ok().flatten()?;
         reference.inner.target.try_name().map(|name| name.as_bstr().to_owned())
     };
@@ -101,16 +103,21 @@ pub(super) fn all(objects: &Objects) -> Result<Vec<CommitId>, UpstreamError> {
         what: "the names of branches and tags".to_owned(),
         why: sentence(error),
     };
+    let mut named: Vec<(BString, Oid)> = Vec::new();
+    if let Some(names) = objects.table()? {
+        named.extend(names.iter().map(|(name, id)| (name.clone(), *id)));
+    }
     let repository = objects.names();
     let references = repository.references().map_err(|error| failed(&error))?;
-    let mut commits = Vec::new();
     for reference in references.all().map_err(|error| failed(&error))? {
         // A name that cannot be read, or that stands for no commit, leads to no history.
         let Ok(reference) = reference else { continue };
         let name = reference.name().as_bstr().to_owned();
-        let Some(id) = reference.try_id().and_then(|id| id.as_bytes().first_chunk().copied()) else {
-            continue;
-        };
+        let id = reference.try_id().and_then(|id| id.as_bytes().first_chunk().copied());
+        named.extend(id.map(|id| (name, id)));
+    }
+    let mut commits = Vec::new();
+    for (name, id) in named {
         if let Ok(Some(commit)) = peel(objects, &name.to_string(), id)
             && !commits.contains(&commit)
         {
@@ -125,6 +132,11 @@ pub(super) fn all(objects: &Objects) -> Result<Vec<CommitId>, UpstreamError> {
 pub(super) fn branches(objects: &Objects) -> Vec<String> {
     let repository = objects.names();
     let below = |prefix: &str| -> Vec<String> {
+        if let Ok(Some(names)) = objects.table() {
+            let names = names.iter().filter_map(|(name, _)| name.strip_prefix(prefix.as_bytes()));
+            let names = names.filter_map(|name| String::from_utf8(name.to_owned()).ok());
+            return names.filter(|name| name != "HEAD").collect();
+        }
         let Ok(platform) = repository.references() else { return Vec::new() };
         let Ok(found) = platform.prefixed(prefix) else { return Vec::new() };
         let names = found.filter_map(Result::ok).filter_map(|reference| {
@@ -141,7 +153,11 @@ pub(super) fn branches(objects: &Objects) -> Vec<String> {
     names
 }
 
-fn find_ref(repository: &gix::Repository, name: &str) -> Result<Option<Oid>, UpstreamError> {
+fn find_ref(objects: &Objects, name: &str) -> Result<Option<Oid>, UpstreamError> {
+    if let Some(names) = objects.table()? {
+        return Ok(names.get(name));
+    }
+    let repository = objects.names();
     let unreadable = |why: String| UpstreamError::Unreadable { what: name.escape_debug().to_string(), why };
     if gix::validate::reference::name(name.into()).is_err() {
         return Ok(None);

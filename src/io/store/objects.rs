@@ -12,6 +12,7 @@ use gix::objs::{Find, Kind};
 use super::changed_paths::ChangedPaths;
 use super::parsed::parse_commit;
 use super::places::Places;
+use super::reftable;
 use super::walk::Lineage;
 use crate::upstream::UpstreamError;
 
@@ -86,6 +87,13 @@ pub(super) struct Header {
     pub place: Option<u32>,
 }
 
+impl Header {
+    /// The same commit, taken for one with these parents. What a commit-graph says of changed paths is about the real ones.
+    pub fn with_parents(&self, parents: Vec<Oid>) -> Self {
+        Self { parents, place: None, ..self.clone() }
+    }
+}
+
 /// The objects of one repository and of those that it borrows from.
 pub(super) struct Objects {
     repository: gix::ThreadSafeRepository,
@@ -98,6 +106,8 @@ pub(super) struct Objects {
     partial: bool,
     places: OnceLock<Places>,
     changed_paths: OnceLock<Option<ChangedPaths>>,
+    /// Names that git read, or why it could not.
+    table: OnceLock<Option<Result<reftable::Names, String>>>,
     /// The last walk: who reaches what.
     pub lineage: Mutex<Option<Arc<Lineage>>>,
 }
@@ -136,6 +146,7 @@ impl Objects {
             partial,
             places: OnceLock::new(),
             changed_paths: OnceLock::new(),
+            table: OnceLock::new(),
             lineage: Mutex::default(),
         })
     }
@@ -180,6 +191,25 @@ impl Objects {
     /// A repository handle, for names.
     pub fn names(&self) -> gix::Repository {
         self.repository.to_thread_local()
+    }
+
+    /// The names of a repository that keeps them in a reftable; `None` for all others.
+    ///
+    /// # Errors
+    /// If git, which reads them, is not there or cannot.
+    pub fn table(&self) -> Result<Option<&reftable::Names>, UpstreamError> {
+        let read = || {
+            let repository = self.names();
+            reftable::is_used(&repository).then(|| reftable::read(repository.path()))
+        };
+        match self.table.get_or_init(read) {
+            None => Ok(None),
+            Some(Ok(names)) => Ok(Some(names)),
+            Some(Err(why)) => Err(UpstreamError::Unreadable {
+                what: "the names of branches and tags".to_owned(),
+                why: why.clone(),
+            }),
+        }
     }
 
     /// Runs a question with a handle of its own, which keeps its caches for the next question.

@@ -291,6 +291,52 @@ impl Upstream for Store {
         self.own_is_longer_than(heads, commits)
     }
 
+    /// For a path in a submodule: the submodule's own merges.
+    fn choices(
+        &self,
+        tip: CommitId,
+        exclude: Option<CommitId>,
+        path: &UpstreamPath,
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        let (module, inner) = match self.module_of(path) {
+            None => return self.own_choices(tip, exclude, path),
+            Some((_, None)) => return Ok(Vec::new()),
+            Some((module, Some(inner))) => (module, inner),
+        };
+        let Some(tip) = self.commit_of(module, tip)? else { return Ok(Vec::new()) };
+        let exclude = exclude.map(|exclude| self.commit_of(module, exclude)).transpose()?.flatten();
+        let found = module.store.choices(tip, exclude, &inner).map_err(|error| module.named(error))?;
+        found.into_iter().map(|touch| Ok(Touch { path: module.outer(&touch.path)?, ..touch })).collect()
+    }
+
+    /// For paths in a submodule: the line of the submodule's commit.
+    fn carried(
+        &self,
+        heads: &[CommitId],
+        line: usize,
+        paths: &[UpstreamPath],
+    ) -> Result<Vec<Touch>, UpstreamError> {
+        if self.modules.is_empty() {
+            return self.own_carried(heads, line, paths);
+        }
+        let own: Vec<UpstreamPath> =
+            paths.iter().filter(|path| self.module_of(path).is_none()).cloned().collect();
+        let mut touches = self.own_carried(heads, line, &own)?;
+        for module in &self.modules {
+            let inner: Vec<UpstreamPath> =
+                paths.iter().filter_map(|path| module.inner(path).flatten()).collect();
+            let (Some(first), Some(tip)) = (heads.first(), heads.get(line)) else { continue };
+            let named = (self.commit_of(module, *first)?, self.commit_of(module, *tip)?);
+            let ((Some(first), Some(tip)), false) = (named, inner.is_empty()) else { continue };
+            let found =
+                module.store.carried(&[first, tip], 1, &inner).map_err(|error| module.named(error))?;
+            for touch in found {
+                touches.push(Touch { path: module.outer(&touch.path)?, ..touch });
+            }
+        }
+        Ok(touches)
+    }
+
     fn blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
         match self.own_blobs(ids) {
             Err(UpstreamError::Missing { .. }) if !self.modules.is_empty() => {

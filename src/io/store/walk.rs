@@ -24,7 +24,7 @@ pub(super) struct Lineage {
 impl Lineage {
     /// That of these heads; `is_whole`: with the commits that all of them reach. The last one is kept: questions come in
     /// pairs.
-    fn of(objects: &Objects, heads: &[Oid], is_whole: bool) -> Result<Arc<Self>, UpstreamError> {
+    pub(super) fn of(objects: &Objects, heads: &[Oid], is_whole: bool) -> Result<Arc<Self>, UpstreamError> {
         let kept = || objects.lineage.lock().unwrap_or_else(PoisonError::into_inner);
         let serves = |known: &&Arc<Self>| known.heads == heads && (known.is_whole || !is_whole);
         if let Some(known) = kept().as_ref().filter(serves) {
@@ -40,6 +40,21 @@ impl Lineage {
         let lineage = Arc::new(Self { heads: heads.to_vec(), members, is_whole, reach });
         *kept() = Some(Arc::clone(&lineage));
         Ok(lineage)
+    }
+
+    /// The commits, children before their parents.
+    pub(super) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Where a commit is among them.
+    pub(super) fn place(&self, id: &Oid) -> Option<usize> {
+        self.reach.places.get(id).copied()
+    }
+
+    /// Whether this head reaches the commit at this place.
+    pub(super) fn has(&self, place: usize, head: usize) -> bool {
+        self.reach.has(place, head)
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn lex(source: &[u8], dialect: Dialect) -> Result<Vec<Token>, Unlexab
         at_line_start: true,
         after_space: false,
         depth: 0,
+        after_import: false,
     };
     lexer.check_carriage_returns()?;
     lexer.run()?;
@@ -58,6 +59,8 @@ struct Lexer<'s> {
     after_space: bool,
     /// How many `#if` are open.
     depth: usize,
+    /// `import` stands before `at`: the name of a header unit may follow, for compilers that know modules.
+    after_import: bool,
 }
 
 impl Lexer<'_> {
@@ -195,6 +198,9 @@ impl Lexer<'_> {
         if mark == b'"' && !prefixed && self.directive.next() == Next::HeaderName {
             return self.quoted_header_name(start);
         }
+        if mark == b'"' && !prefixed && self.after_import {
+            self.check_unit_in_quotes(start)?;
+        }
         match literal::end_of_quoted(self.source, quote.at + 1, mark) {
             Quoted::Closed(end) => {
                 let end = End { at: end.at, spliced: end.spliced || quote.spliced };
@@ -225,7 +231,7 @@ impl Lexer<'_> {
     fn punctuator(&mut self) -> Result<(), Unlexable> {
         let start = self.at;
         if self.source[start] == b'<'
-            && self.directive.next() == Next::HeaderName
+            && (self.directive.next() == Next::HeaderName || self.after_import)
             && let Some(end) = self.end_of_angled_name(start)?
         {
             return self.code(start, end);
@@ -241,11 +247,21 @@ impl Lexer<'_> {
         let name = without_splices(&self.source[start..=start + length]);
         let rest = without_splices(&self.source[start + length + 1..line_end]);
         // Where the directive is skipped, compilers see comments and strings in the name.
-        let opens = name.contains_str("/*") || name.find_byteset(b"\"'").is_some();
+        let mut opens = name.contains_str("/*") || name.find_byteset(b"\"'").is_some();
+        // A compiler without modules sees a comparison behind `import`, and comments in it.
+        opens |= self.after_import && name.contains_str("//");
         if opens || (name.contains_str("//") && rest.contains_str("/*")) {
             return self.error(start, UnlexableWhy::HeaderName);
         }
         Ok(Some(End { at: start + length + 1, spliced }))
+    }
+
+    /// In `import "name"` a backslash escapes the quote for compilers without modules only.
+    fn check_unit_in_quotes(&self, start: usize) -> Result<(), Unlexable> {
+        let (line_end, _) = logical_line_end(self.source, start);
+        let line = without_splices(&self.source[start..line_end]);
+        let name = line[1..].find_byte(b'"').map_or(&line[..], |end| &line[..=end + 1]);
+        if name.ends_with(b"\\\"") { self.error(start, UnlexableWhy::HeaderName) } else { Ok(()) }
     }
 
     /// In `"name"` a backslash escapes the quote for some compilers only.
@@ -282,6 +298,7 @@ impl Lexer<'_> {
             if self.at_line_start && matches!(self.source[start], b'#' | b'%') {
                 self.begin_directive(&token);
             }
+            self.after_import = self.dialect == Dialect::Cpp && &*token.spelling(self.source) == b"import";
             self.tokens.push(token);
         }
         self.at_line_start = false;

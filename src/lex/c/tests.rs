@@ -241,3 +241,31 @@ fn a_directive_needs_its_hash_first_on_the_line() {
     assert_spelled("a /* b\n */ # c\nd", &["a", "C:/* b\n */", "#", "c", "d"]);
     assert_spelled("%:define A\nb", &["%:", "define", "A", "\n", "b"]);
 }
+
+#[test]
+fn the_name_of_a_header_unit_is_one_token() {
+    assert_spelled("import <a b>; // c", &["import", "<a b>", ";", "C:// c"]);
+    assert_spelled("export import /* c */ <a.h>;", &["export", "import", "C:/* c */", "<a.h>", ";"]);
+    assert_spelled("import\n<a b>;", &["import", "<a b>", ";"]);
+    assert_spelled("imp\\\nort <a \\\nb>;", &["import", "<a b>", ";"]);
+    assert_spelled("import \"a//b\"; // c", &["import", "\"a//b\"", ";", "C:// c"]);
+    assert_deltas(
+        "a.cc",
+        Delta::Code,
+        &[
+            ("import <a b>;", "import <a  b>;"),
+            ("import <a b>;", "import <ab>;"),
+            ("import <a>;", "import <b>;"),
+        ],
+    );
+    // A name of somebody's, and no header.
+    assert_spelled("a = import < b; // c", &["a", "=", "import", "<", "b", ";", "C:// c"]);
+    assert_spelled("imports < a /* b */ > c", &["imports", "<", "a", "C:/* b */", ">", "c"]);
+    assert_spelled("import a; // <b>", &["import", "a", ";", "C:// <b>"]);
+    // What compilers with and without modules read in different ways is refused.
+    for source in ["import <a//b>;", "export import <a/*b>; */ >", "import <a\"b>;", "import \"a\\\";"] {
+        assert_eq!(refusal(Language::Cpp, source.as_bytes()).1, UnlexableWhy::HeaderName, "{source:?}");
+    }
+    // C has no header units.
+    assert_eq!(spell(Language::C, "import <a//b>;"), ["import", "<", "a", "C://b>;"]);
+}

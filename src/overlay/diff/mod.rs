@@ -44,7 +44,7 @@ mod reject;
 #[cfg(feature = "git")]
 mod render;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::id::{BlobId, UpstreamPath};
@@ -196,6 +196,11 @@ impl FilePatch {
         self.new.as_ref().map(|new| &new.path)
     }
 
+    /// Both.
+    fn paths(&self) -> impl Iterator<Item = &UpstreamPath> {
+        self.old_path().into_iter().chain(self.new_path())
+    }
+
     /// The hunks; none for binary content.
     #[must_use]
     pub fn hunks(&self) -> &[Hunk] {
@@ -218,6 +223,42 @@ impl Patch {
             paths.extend(file.new_path().cloned());
         }
         paths
+    }
+
+    /// All paths that the patch names, those that it only reads, too.
+    #[must_use]
+    pub fn named(&self) -> BTreeSet<UpstreamPath> {
+        self.files.iter().flat_map(FilePatch::paths).cloned().collect()
+    }
+
+    /// The patch in parts that have no path in common, in their order, without what stands before the first. Each applies or
+    /// not, whatever the others do.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Patch> {
+        // For each file the first one that it belongs to.
+        let mut first: Vec<usize> = (0..self.files.len()).collect();
+        let mut named: BTreeMap<&UpstreamPath, usize> = BTreeMap::new();
+        let root = |first: &[usize], mut place: usize| {
+            while first[place] != place {
+                place = first[place];
+            }
+            place
+        };
+        for (place, file) in self.files.iter().enumerate() {
+            for path in file.paths() {
+                let other = *named.entry(path).or_insert(place);
+                let (a, b) = (root(&first, place), root(&first, other));
+                first[a.max(b)] = a.min(b);
+            }
+        }
+        let mut parts: BTreeMap<usize, Patch> = BTreeMap::new();
+        for (place, file) in self.files.iter().enumerate() {
+            let part = parts
+                .entry(root(&first, place))
+                .or_insert_with(|| Patch { preamble: Vec::new(), files: Vec::new() });
+            part.files.push(file.clone());
+        }
+        parts.into_values().collect()
     }
 }
 

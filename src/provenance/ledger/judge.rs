@@ -35,35 +35,41 @@ impl Ledger {
             .collect();
         let is_free = |line: Line| free.contains(&self.text_of[line as usize]);
 
-        let mut lost_at: HashMap<Line, Vec<usize>> = HashMap::new();
+        let mut lost_at: HashMap<Line, Vec<(usize, usize)>> = HashMap::new();
         for (index, step) in self.steps.iter().enumerate() {
-            for line in step.hunks.iter().flat_map(|hunk| &hunk.lost) {
-                lost_at.entry(*line).or_default().push(index);
+            for (place, hunk) in step.hunks.iter().enumerate() {
+                hunk.lost.iter().for_each(|line| lost_at.entry(*line).or_default().push((index, place)));
             }
         }
+        let taken_back = self.taken_back();
         let mut undone = vec![false; self.steps.len()];
+        let mut undone_hunks: Vec<Vec<bool>> =
+            self.steps.iter().map(|step| vec![false; step.hunks.len()]).collect();
         for index in (0..self.steps.len()).rev() {
             let step = &self.steps[index];
             let is_missing = |line: &Line| {
-                if in_pin.contains(line) {
-                    return !kept.contains(line);
+                let later = lost_at.get(line).into_iter().flatten().filter(|(later, _)| *later > index);
+                let mut later = later.peekable();
+                if later.peek().is_none() {
+                    return in_pin.contains(line) && !kept.contains(line);
                 }
-                let later = lost_at.get(line).into_iter().flatten().filter(|later| **later > index);
-                !is_free(*line) && later.into_iter().any(|later| undone[*later])
+                !is_free(*line) && later.any(|(later, place)| undone_hunks[*later][*place])
             };
             let is_back = |line: &Line| {
                 !in_pin.contains(line)
+                    && !taken_back.contains(&(index, *line))
                     && if of_base.contains(line) { kept.contains(line) } else { is_free(*line) }
             };
             let mode_undone = step.mode.is_some_and(|mode| {
                 self.pin.is_some_and(|pin| pin.mode == mode) && ours.is_none_or(|ours| ours.mode != mode)
             });
-            let by_lines = step.hunks.iter().any(|hunk| {
+            let is_undone = |hunk: &Hunk| {
                 let (gained, lost) = (self.counted(hunk, &hunk.gained), self.counted(hunk, &hunk.lost));
                 gained.into_iter().any(|line| is_missing(&line))
                     || lost.into_iter().any(|line| is_back(&line))
-            });
-            undone[index] = mode_undone || by_lines;
+            };
+            undone_hunks[index] = step.hunks.iter().map(is_undone).collect();
+            undone[index] = mode_undone || undone_hunks[index].contains(&true);
         }
         let judge = |(step, undone): (&Step, bool)| match undone {
             true => Judgement::Undone,

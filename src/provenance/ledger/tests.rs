@@ -90,6 +90,61 @@ fn a_change_that_upstream_took_back_is_not_undone_again() {
 }
 
 #[test]
+fn what_upstream_took_back_is_judged_by_what_came_after() {
+    let base = "int a;\nint b;\nint m;\nint c;\n";
+    let with = |line: &str| base.replace("int b;", line);
+    let (fix, own, ours) = (with("int FIX;"), with("int own;"), format!("int ours;\n{base}"));
+    assert_eq!(judge(&[base, &fix, base, &own], &ours), [Included, Included, Undone]);
+    // The revert changes another line, too, so it brings no content back that there was.
+    let more = base.replace("int c;", "int C;");
+    let more_own = own.replace("int c;", "int C;");
+    assert_eq!(judge(&[base, &fix, &more, &more_own], &ours), [Included, Undone, Undone]);
+    let with_more = format!("int ours;\n{more}");
+    assert_eq!(judge(&[base, &fix, &more, &more_own], &with_more), [Included, Included, Undone]);
+    // What was taken back was there again: who has the fix undoes the revert.
+    let with_fix = format!("int ours;\n{fix}");
+    assert_eq!(judge(&[base, &fix, base, &own], &with_fix), [Included, Undone, Undone]);
+    // Once more in and out.
+    assert_eq!(judge(&[base, &fix, base, &fix, base, &own], &ours)[..4], [Included; 4]);
+    assert_eq!(judge(&[base, &fix, base, &fix], &ours), [Included, Included, Undone]);
+}
+
+#[test]
+fn lines_that_come_back_are_known_by_their_place() {
+    let base = "int a;\nint b;\nint b2;\nint c;\nint d;\nint e;\n";
+    let ours = format!("int ours;\n{base}");
+    let without = base.replace("int b;\n", "");
+    // The same text elsewhere is another line: the first commit is still the one that took ours out.
+    let elsewhere = without.replace("int e;\n", "int e;\nint b;\n");
+    let gone = elsewhere.replace("int e;\nint b;\n", "int e;\nint f;\n");
+    assert_eq!(judge(&[base, &without, &elsewhere, &gone], &ours)[0], Undone);
+    // Taken out alone, and brought back with the line beside it changed.
+    let back = base.replace("int b2;", "int B2;");
+    let gone = back.replace("int b;", "int own;");
+    assert_eq!(
+        judge(&[base, &without, &back, &gone], &format!("int ours;\n{back}")),
+        [Included, Included, Undone]
+    );
+    // A part of a change that was taken back.
+    let fix = base.replace("int b;\nint b2;\nint c;\n", "int B;\nint B2;\nint C;\n");
+    let part = fix.replace("int B2;", "int b2;");
+    let own = part.replace("int b2;", "int own2;");
+    let with_part = format!("int ours;\n{part}");
+    assert_eq!(judge(&[base, &fix, &part, &own], &with_part), [Included, Included, Undone]);
+}
+
+#[test]
+fn a_line_that_only_another_branch_brought_back_is_not_back() {
+    let base = "int a;\nint b;\nint c;\n";
+    let without = base.replace("int b;\n", "");
+    let steps: [(&[&str], &str); 4] =
+        [(&[base], &without), (&[base], &without), (&[&without], base), (&[&without, base], &without)];
+    let ledger = follow(Some(base), &steps, Some(&without));
+    let judged = ledger.judge(Some(&Content::file(format!("int ours;\n{base}").into_bytes())));
+    assert_eq!(judged[0], Undone);
+}
+
+#[test]
 fn lines_that_were_only_removed_must_stay_away() {
     let versions = ["int a;\nint b;\nint c;\n", "int a;\nint c;\n"];
     assert_eq!(judge(&versions, "int a;\nint b;\nint c;\nint d;\n"), [Undone]);
