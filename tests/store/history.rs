@@ -292,6 +292,32 @@ fn a_walk_says_of_every_head_what_history_says() {
     assert!(seen > 1500, "the generator makes too little: {seen}");
 }
 
+#[test]
+fn filters_of_changed_paths_change_no_answer() {
+    let scratch = Scratch::new();
+    let (plain, filtered) = (scratch.join("plain"), scratch.join("filtered"));
+    let all = generate(&plain, 7000..7040, Graph::Nothing);
+    generate(&filtered, 7000..7040, Graph::Filters);
+    let [plain, filtered] = [plain, filtered].map(|dir| Store::at(&dir).unwrap());
+    let paths: Vec<_> = PATHS.iter().map(|name| path(name)).collect();
+    let mut dice = Dice::new(7);
+    let mut found = [0; 3];
+    for one in &all {
+        let tip = *one.commits.last().unwrap();
+        let heads = [*dice.pick(&one.commits), tip];
+        let answers = [&plain, &filtered].map(|store| {
+            let choices = paths.iter().map(|path| store.choices(tip, None, path).unwrap());
+            let choices: Vec<Touch> = choices.flatten().collect();
+            [store.history(tip, None, &paths).unwrap(), choices, store.carried(&heads, 1, &paths).unwrap()]
+        });
+        assert_eq!(answers[0], answers[1], "seed {}", one.seed);
+        for (found, answer) in found.iter_mut().zip(&answers[0]) {
+            *found += answer.len();
+        }
+    }
+    assert!(found.iter().all(|found| *found > 20), "the generator makes too little: {found:?}");
+}
+
 /// Each commit once, in a row, and before its ancestors.
 fn assert_order(generated: &Generated, commits: &[CommitId]) {
     let mut rows = commits.to_vec();
