@@ -6,7 +6,8 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha1::{Digest, Sha1};
+
+use crate::sha1::sha1;
 
 /// A full commit id (SHA-1, 40 hexadecimal digits when written).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,12 +143,7 @@ impl BlobId {
     /// The id that `git hash-object` gives to this content, with no filter applied.
     #[must_use]
     pub fn of(content: &[u8]) -> Self {
-        let mut hash = Sha1::new();
-        hash.update(b"blob ");
-        hash.update(content.len().to_string().as_bytes());
-        hash.update(b"\0");
-        hash.update(content);
-        Self(hash.finalize().into())
+        Self(sha1(&[b"blob ", content.len().to_string().as_bytes(), b"\0", content]))
     }
 }
 

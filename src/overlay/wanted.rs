@@ -10,6 +10,7 @@ use crate::escape::for_terminal;
 use crate::id::{Name, OverlayName, UpstreamPath};
 use crate::manifest::Manifest;
 use crate::plan::Wanted;
+use crate::sorted::SortedSet;
 use crate::upstream::{Upstream, UpstreamError};
 
 use super::{At, Loaded, Refusal, Resolution, fingerprint, resolve};
@@ -131,9 +132,9 @@ pub fn wanted(
 
 /// An overlay that is on needs those that it names to be on, too.
 pub(crate) fn check_needs(on: &[&Loaded]) -> Result<(), Unwanted> {
-    let names: BTreeSet<&str> = on.iter().map(|loaded| loaded.name().as_str()).collect();
+    let names: SortedSet<&Name> = on.iter().map(|loaded| loaded.name()).collect();
     for loaded in on {
-        let missing = loaded.overlay.needs.iter().find(|need| !names.contains(need.as_str()));
+        let missing = loaded.overlay.needs.iter().find(|need| !names.contains(&need.value));
         if let Some(need) = missing {
             return Err(Unwanted::Needs { overlay: loaded.name().clone(), needs: need.value.clone() });
         }

@@ -15,7 +15,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bstr::{BStr, BString, ByteSlice};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use sha1::{Digest, Sha1};
 
 use super::folder::{Root, Walker, Way, read_at, stat_at};
 use super::journal::Pending;
@@ -24,6 +23,8 @@ use super::state::{self, Header, Origin, Reader, Saved, Stamp, State};
 use super::{ATTESTATION_FILE, HOME, LOCK};
 use crate::id::{CommitId, UpstreamPath};
 use crate::plan::Wanted;
+use crate::sha1::sha1;
+use crate::sorted::SortedSet;
 
 const VERSION: &[u8] = b"overlaid note 2\n";
 /// Longer than a tick of any kernel's clock.
@@ -146,7 +147,7 @@ pub fn write(file: &Path, inputs: &Inputs, dir: &Path, wanted: &Wanted, note: &N
         push(&mut bytes, path.as_bytes());
         push_stamp(&mut bytes, stamp.as_ref());
     }
-    let checksum = Sha1::digest(&bytes);
+    let checksum = sha1(&[&bytes]);
     bytes.extend_from_slice(&checksum);
     let draft = file.with_extension(format!("{}.new", std::process::id()));
     let folder = file.parent().map_or(Ok(()), make_room);
@@ -179,7 +180,7 @@ fn make_room(folder: &Path) -> std::io::Result<()> {
 pub fn look(file: &Path, root: &Path, tree: Option<&Path>) -> Option<Note> {
     let bytes = read_at(rustix::fs::CWD, path_bytes(file)).ok()?;
     let (content, checksum) = bytes.split_last_chunk::<20>()?;
-    if !content.starts_with(VERSION) || Sha1::digest(content).as_slice() != checksum {
+    if !content.starts_with(VERSION) || sha1(&[content]) != *checksum {
         return None;
     }
     let mut reader = Reader { bytes: content, at: VERSION.len() };
@@ -318,8 +319,8 @@ fn look_at_tree(inputs: &Inputs, dir: &Path, wanted: &Wanted) -> Option<TreeSeen
 }
 
 /// All folders of a tree but the top, sorted.
-fn folders_of(wanted: &Wanted) -> std::collections::BTreeSet<&BStr> {
-    let mut folders = std::collections::BTreeSet::new();
+fn folders_of(wanted: &Wanted) -> SortedSet<&BStr> {
+    let mut folders = SortedSet::new();
     let removed = |path: &UpstreamPath| matches!(wanted.changes.get(path), Some(None));
     let added = wanted.changes.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
     let mut last = BStr::new("");

@@ -44,6 +44,7 @@ mod reject;
 #[cfg(feature = "git")]
 mod render;
 
+#[cfg(feature = "git")]
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -206,6 +207,7 @@ impl FilePatch {
     }
 }
 
+#[cfg(feature = "git")]
 impl Patch {
     /// The paths that the patch changes. The source of a copy is read, not changed.
     #[must_use]
