@@ -318,6 +318,10 @@ impl UpstreamPath {
 
 /// `.git`, or what NTFS (`GIT~1`, trailing dots and spaces, streams) or HFS+ (ignored code points) takes for it.
 fn is_dot_git(component: &[u8]) -> bool {
+    // Nearly all names: nothing is ignored in ASCII, so the first letter is one of these.
+    if component.is_ascii() && !matches!(component.first(), Some(b'.' | b'g' | b'G')) {
+        return false;
+    }
     let stream = component.split(|&b| b == b':').next().unwrap_or(component);
     let ntfs = stream.trim_end_with(|c| c == '.' || c == ' ');
     if ntfs.eq_ignore_ascii_case(b".git") || ntfs.eq_ignore_ascii_case(b"git~1") {

@@ -111,7 +111,12 @@ pub fn wanted(
     let pin = manifest.upstream.pin.value;
     let on: Vec<&Loaded> = overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
     check_needs(&on)?;
-    let mut resolution = resolve(&on, At::Pin(pin), upstream)?;
+    // Reading all of a large tree takes as long as putting many overlays on it, and neither waits for the other.
+    let (resolution, listing) = std::thread::scope(|scope| {
+        let listing = scope.spawn(|| upstream.listing(pin));
+        (resolve(&on, At::Pin(pin), upstream), listing.join())
+    });
+    let mut resolution = resolution?;
     if !resolution.refused.is_empty() {
         return Err(Unwanted::Refused(resolution.refused));
     }
@@ -119,7 +124,7 @@ pub fn wanted(
     let wanted = Wanted {
         upstream: manifest.upstream.name.value.clone(),
         commit: pin,
-        listing: upstream.listing(pin)?,
+        listing: listing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
         fingerprint: fingerprint(pin, features, &changes),
         owners: resolution.by.clone(),
         changes,
