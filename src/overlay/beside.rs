@@ -3,7 +3,6 @@
 //!
 //! Decides by names, and where a name can be either, by the content. Whoever leaves one out says so, and with which reason.
 
-#[cfg(feature = "git")]
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -45,7 +44,6 @@ pub fn is_no_source(file: &Path) -> bool {
 }
 
 /// Whether most of a text is from another one: half of its lines that say something.
-#[cfg(feature = "git")]
 #[must_use]
 pub fn is_from(text: &[u8], other: &[u8]) -> bool {
     let known: BTreeSet<&[u8]> = other.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();

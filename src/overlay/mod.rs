@@ -3,6 +3,7 @@
 //! Decides what a set of overlays makes of a commit's tree. Never decides whether that is a good idea:
 //! `provenance` does.
 
+#[cfg(feature = "git")]
 pub mod beside;
 pub mod diff;
 mod fingerprint;

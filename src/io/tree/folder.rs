@@ -201,7 +201,7 @@ impl<'r> Walker<'r> {
     }
 
     /// The folder that holds a path, made if it is not there.
-    #[cfg(feature = "git")]
+    #[cfg(any(feature = "git", feature = "proof"))]
     pub(super) fn make_parent<'p>(
         &mut self,
         path: &'p UpstreamPath,

@@ -15,7 +15,7 @@
 //! | that nothing changed since the last run, without reading anything | `unchanged` |
 
 mod attestation;
-#[cfg(feature = "git")]
+#[cfg(any(feature = "git", feature = "proof"))]
 mod cold;
 mod error;
 mod folder;
@@ -151,8 +151,8 @@ pub fn bring_to(
     }
     match std::fs::symlink_metadata(dir) {
         Ok(_) => {}
-        // Without git objects there is nothing to make a whole tree of.
-        #[cfg(feature = "git")]
+        // A build script without git objects has nothing to make a whole tree of.
+        #[cfg(any(feature = "git", feature = "proof"))]
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             if options.dry_run {
                 return Ok(Outcome::Changed(cold::plan(wanted)));
