@@ -2,6 +2,9 @@
 //!
 //! Everything below a tree's top is reached through descriptors of folders: a link that somebody puts in the
 //! place of a folder is found, not followed, no matter when it was put there.
+//!
+//! What takes folders and names of any type hands them on to an inner function that is compiled once: build scripts
+//! compile this, too.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -413,5 +416,5 @@ fn remove_all_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     for name in names_in(&inner)? {
         remove_all_at(inner.as_fd(), &name)?;
     }
-    rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
+    remove_at(folder, name, AtFlags::REMOVEDIR)
 }
