@@ -6,7 +6,8 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha1::{Digest, Sha1};
+
+use crate::sha1::sha1;
 
 /// A full commit id (SHA-1, 40 hexadecimal digits when written).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -147,12 +148,7 @@ impl BlobId {
     /// The id that `git hash-object` gives to this content, with no filter applied.
     #[must_use]
     pub fn of(content: &[u8]) -> Self {
-        let mut hash = Sha1::new();
-        hash.update(b"blob ");
-        hash.update(content.len().to_string().as_bytes());
-        hash.update(b"\0");
-        hash.update(content);
-        Self(hash.finalize().into())
+        Self(sha1(&[b"blob ", content.len().to_string().as_bytes(), b"\0", content]))
     }
 }
 
@@ -327,6 +323,10 @@ impl UpstreamPath {
 
 /// `.git`, or what NTFS (`GIT~1`, trailing dots and spaces, streams) or HFS+ (ignored code points) takes for it.
 fn is_dot_git(component: &[u8]) -> bool {
+    // Nearly all names: nothing is ignored in ASCII, so the first letter is one of these.
+    if component.is_ascii() && !matches!(component.first(), Some(b'.' | b'g' | b'G')) {
+        return false;
+    }
     let stream = component.split(|&b| b == b':').next().unwrap_or(component);
     let ntfs = stream.trim_end_with(|c| c == '.' || c == ' ');
     if ntfs.eq_ignore_ascii_case(b".git") || ntfs.eq_ignore_ascii_case(b"git~1") {

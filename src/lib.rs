@@ -97,6 +97,8 @@ pub mod provenance;
 pub mod refresh;
 #[cfg(feature = "cli")]
 pub mod report;
+mod sha1;
+pub mod sorted;
 #[cfg(feature = "cli")]
 pub mod split;
 pub mod tree;

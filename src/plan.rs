@@ -7,13 +7,13 @@
 //! what we wrote there ourselves, for the pin's bytes and for the wanted bytes. Everything else belongs to
 //! somebody, and stops the plan as soon as the plan would have to touch it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use bstr::{BStr, BString};
 
 use crate::escape;
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
+use crate::sorted::SortedMap;
 use crate::tree::{Changes, Entry, Listing, Mode};
 
 /// What a tree should be: a commit's listing with the changes of overlays on top.
@@ -28,7 +28,7 @@ pub struct Wanted {
     /// What overlays make of some paths.
     pub changes: Changes,
     /// The overlays behind each changed path, for messages and for the attestation.
-    pub owners: BTreeMap<UpstreamPath, Vec<OverlayName>>,
+    pub owners: SortedMap<UpstreamPath, Vec<OverlayName>>,
     /// A hash of pin, overlay content and features.
     pub fingerprint: String,
 }
@@ -37,7 +37,7 @@ impl Wanted {
     /// A commit as it is, without overlays.
     #[must_use]
     pub fn pristine(upstream: Name, commit: CommitId, listing: Listing, fingerprint: String) -> Self {
-        Self { upstream, commit, listing, changes: Changes::new(), owners: BTreeMap::new(), fingerprint }
+        Self { upstream, commit, listing, changes: Changes::new(), owners: SortedMap::new(), fingerprint }
     }
 
     /// What should stand at a path.

@@ -32,6 +32,7 @@ use crate::io::tree::{Event, Options, Outcome};
 use crate::io::workspace::Workspace;
 use crate::overlay::watched;
 use crate::plan::Wanted;
+use crate::sorted::SortedSet;
 
 pub use failure::Failure;
 
@@ -124,8 +125,8 @@ impl Script {
             None => root.join(workspace.manifest.tree_folder()),
         };
         let (wanted, outcome) = self.bring(&workspace, &features, &root, &dir)?;
-        let written: BTreeSet<UpstreamPath> = match outcome {
-            Outcome::Unchanged(_) => BTreeSet::new(),
+        let written: SortedSet<UpstreamPath> = match outcome {
+            Outcome::Unchanged(_) => SortedSet::new(),
             Outcome::Changed(plan) => plan.steps.into_iter().map(|step| step.path).collect(),
             Outcome::Refused(refusals) => return Err(Failure::of_refusals(&refusals, &wanted, &dir)),
             Outcome::NotOurs => {

@@ -119,7 +119,10 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     said.iter().for_each(|line| ui.note(line));
     let (answer, plan) = bring(context, &workspace, &wanted, &store, &args.place, args.dry_run, saying, ui)?;
-    write_note(&plan, &wanted, said)?;
+    // In a tree of ours, a folder that changed a moment ago proves nothing to the next run.
+    if args.place.tree.is_some() || plan.steps.is_empty() {
+        write_note(&plan, &wanted, said)?;
+    }
     Ok(answer)
 }
 

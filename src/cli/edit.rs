@@ -87,7 +87,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         .with
         .by
         .iter()
-        .filter(|(path, by)| by.contains(loaded.name()) && sides.with.changes[*path].is_some())
+        .filter(|(path, by)| by.contains(loaded.name()) && sides.with.changes[path].is_some())
         .map(|(path, _)| path.to_os_path().to_owned())
         .collect();
     if ui.is_json() {

@@ -1,7 +1,5 @@
 //! `overlaid lock`
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use crate::bump::FileEdit;
@@ -11,6 +9,7 @@ use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::store::Store;
 use crate::io::workspace::{LoadError, Workspace};
 use crate::lock::{self, Built, LockError, PinFacts};
+use crate::sorted::SortedMap;
 use crate::verify::{Finding, lock as checks};
 
 use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
@@ -151,7 +150,7 @@ pub(super) fn follow(context: &Context, edits: &[FileEdit], ui: &mut Ui) -> Vec<
 
 fn make_from(workspace: &Workspace, store: &Store, vendor: bool) -> Result<Built, Failure> {
     let pin = workspace.manifest.upstream.pin.value;
-    let mut submodules = BTreeMap::new();
+    let mut submodules = SortedMap::new();
     for module in &workspace.manifest.upstream.submodules {
         let path = &module.path.value;
         submodules.insert(path.clone(), store.submodule_at(pin, path)?);

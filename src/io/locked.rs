@@ -6,7 +6,7 @@
 mod error;
 mod vendored;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use crate::id::{BlobId, Name, UpstreamPath};
 use crate::lock::{self, Contents, Lock, LockedUpstream, Stale};
 use crate::overlay::{self, Loaded, Resolution, Unwanted};
 use crate::plan::Wanted;
-use crate::tree::{Content, Entry};
+use crate::sorted::{SortedMap, SortedSet};
+use crate::tree::{Changes, Content, Entry};
 use crate::upstream::{Upstream, UpstreamError};
 
 pub use error::LockedError;
@@ -85,7 +86,7 @@ pub struct Locked {
     lock: Lock,
     contents: TreeContents,
     /// What the pin has at paths that the lock does not name any more.
-    known: BTreeMap<UpstreamPath, Entry>,
+    known: SortedMap<UpstreamPath, Entry>,
     /// How the manifest moved on since the lock was written, as far as an apply can go on.
     pub stale: Vec<Stale>,
 }
@@ -113,7 +114,7 @@ impl Locked {
         let folder = vendored_folder(&manifest.file);
         let originals = Originals::open(dir)?;
         let contents = TreeContents { root: workspace.root.clone(), folder, vendored, originals };
-        let mut locked = Self { file, lock, contents, known: BTreeMap::new(), stale };
+        let mut locked = Self { file, lock, contents, known: SortedMap::new(), stale };
         locked.judge_orphans()?;
         Ok(locked)
     }
@@ -146,9 +147,9 @@ impl Locked {
     }
 
     /// What the pin has at paths that were overlaid at some time.
-    fn index(&self) -> Result<BTreeMap<UpstreamPath, Option<Entry>>, LockedError> {
+    fn index(&self) -> Result<SortedMap<UpstreamPath, Option<Entry>>, LockedError> {
         let originals = &self.contents.originals;
-        let Some(text) = originals.index()? else { return Ok(BTreeMap::new()) };
+        let Some(text) = originals.index()? else { return Ok(SortedMap::new()) };
         let text = String::from_utf8_lossy(&text);
         // One that is damaged, or of another pin, tells nothing.
         let index =
@@ -224,7 +225,7 @@ impl Locked {
                 }
             }
         }
-        let fingerprint = overlay::fingerprint(pin, &BTreeSet::new(), &BTreeMap::new());
+        let fingerprint = overlay::fingerprint(pin, &BTreeSet::new(), &Changes::new());
         Ok(Wanted::pristine(workspace.manifest.upstream.name.value.clone(), pin, listing, fingerprint))
     }
 
@@ -270,7 +271,7 @@ impl Locked {
     /// Keeps what the tree has of the pin's bytes at paths that overlays change.
     fn keep_originals(&self, wanted: &Wanted) -> Result<(), LockedError> {
         let originals = &self.contents.originals;
-        let mut contents: BTreeMap<BlobId, Arc<[u8]>> = BTreeMap::new();
+        let mut contents: SortedMap<BlobId, Arc<[u8]>> = SortedMap::new();
         for path in wanted.changes.keys() {
             let Some(pin) = self.lock.paths.get(path).and_then(|locked| locked.pin) else { continue };
             if originals.has_kept(pin.id)? {
@@ -282,18 +283,15 @@ impl Locked {
             }
         }
         let mut index = Lock {
-            submodules: BTreeMap::new(),
-            fingerprints: BTreeMap::new(),
+            submodules: SortedMap::new(),
+            fingerprints: SortedMap::new(),
             overlays: Vec::new(),
-            merges: BTreeMap::new(),
-            vendored: BTreeMap::new(),
+            merges: SortedMap::new(),
+            vendored: SortedMap::new(),
             ..self.lock.clone()
         };
         for (path, pin) in self.index()? {
-            index.paths.entry(path).or_insert(lock::LockedPath { pin, gives: BTreeSet::new() });
-        }
-        for locked in index.paths.values_mut() {
-            locked.gives.clear();
+            index.paths.get_or_insert(path, lock::LockedPath { pin, gives: SortedSet::new() });
         }
         let index = lock::render(&index);
         if contents.is_empty() && originals.index()?.is_some_and(|there| there == index.as_bytes()) {
@@ -321,7 +319,7 @@ struct TreeContents {
     root: PathBuf,
     /// The folder of vendored contents, relative to `root`.
     folder: PathBuf,
-    vendored: BTreeMap<BlobId, u64>,
+    vendored: SortedMap<BlobId, u64>,
     originals: Originals,
 }
 

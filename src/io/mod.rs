@@ -17,7 +17,7 @@ pub mod cuda;
 pub mod device;
 #[cfg(feature = "cli")]
 pub mod export;
-#[cfg(feature = "proof")]
+#[cfg(any(feature = "git", feature = "proof"))]
 pub mod hashes;
 #[cfg(feature = "cli")]
 pub mod import_source;

@@ -1,5 +1,6 @@
 //! Files of our own repository: from disk, or as they were at an earlier revision.
 
+#[cfg(feature = "cli")]
 use std::cell::RefCell;
 #[cfg(feature = "git")]
 use std::collections::BTreeSet;
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::bump::FileEdit;
 use crate::tree::{Content, Mode};
 
+#[cfg(feature = "cli")]
 use super::tree::unchanged::Inputs;
-
 use super::workspace::LoadError;
 
 /// Where files of ours come from. Paths are relative to the repository.
@@ -166,6 +167,7 @@ pub fn write_new(file: &Path, content: &[u8]) -> std::io::Result<()> {
 }
 
 /// The files on disk; all that is read of them is noted.
+#[cfg(feature = "cli")]
 #[derive(Debug)]
 pub struct Noted {
     disk: Disk,
@@ -174,6 +176,7 @@ pub struct Noted {
     inputs: RefCell<Inputs>,
 }
 
+#[cfg(feature = "cli")]
 impl Noted {
     /// The files below a folder; reading starts now.
     #[must_use]
@@ -190,6 +193,7 @@ impl Noted {
     }
 }
 
+#[cfg(feature = "cli")]
 impl OwnFiles for Noted {
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
         let top = self.root.join(folder);

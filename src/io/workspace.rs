@@ -12,6 +12,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::id::{BlobId, UpstreamPath};
 use crate::manifest::{self, Kind, Located, Manifest, Overlay, Witness, pattern};
 use crate::overlay::{self, Loaded, OwnFile, diff};
+use crate::sorted::SortedSet;
 use crate::tree::{Content, Mode};
 /// A manifest with its overlay files.
 #[derive(Debug)]
@@ -53,16 +54,15 @@ pub fn find_manifests(root: &Path) -> Result<Vec<PathBuf>, LoadError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(LoadError::Io { path: folder, error }),
     };
-    let mut files = Vec::new();
+    let mut files = SortedSet::new();
     for entry in entries {
         let entry = entry.map_err(|error| LoadError::Io { path: folder.clone(), error })?;
         let file = PathBuf::from("manifests").join(entry.file_name());
         if file.extension().is_some_and(|extension| extension == "toml") {
-            files.push(file);
+            files.insert(file);
         }
     }
-    files.sort();
-    Ok(files)
+    Ok(files.into_iter().collect())
 }
 
 impl Workspace {

@@ -3,7 +3,6 @@
 //! It answers what an apply asks, and says of everything else that the lock does not have it. Never guesses: a path
 //! that is not in the lock is no absent path.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -11,6 +10,7 @@ use bstr::{BString, ByteSlice};
 use super::{Lock, Source};
 use crate::escape::for_terminal;
 use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::sorted::SortedMap;
 use crate::tree::{Entry, Listing};
 use crate::upstream::{Commit, PathDiff, Touch, Upstream, UpstreamError};
 
@@ -28,18 +28,18 @@ pub struct LockedUpstream<'a> {
     lock: &'a Lock,
     contents: &'a dyn Contents,
     /// What commits other than the pin have.
-    held: BTreeMap<(CommitId, &'a UpstreamPath), Option<Entry>>,
-    picked: BTreeMap<CommitId, &'a [PathDiff]>,
+    held: SortedMap<(CommitId, &'a UpstreamPath), Option<Entry>>,
+    picked: SortedMap<CommitId, &'a [PathDiff]>,
     /// Paths at which the pin is known, besides those of the lock.
-    known: BTreeMap<UpstreamPath, Entry>,
+    known: SortedMap<UpstreamPath, Entry>,
 }
 
 impl<'a> LockedUpstream<'a> {
     /// Answers from a lock and from what is there of contents.
     #[must_use]
     pub fn new(lock: &'a Lock, contents: &'a dyn Contents) -> Self {
-        let mut held = BTreeMap::new();
-        let mut picked = BTreeMap::new();
+        let mut held = SortedMap::new();
+        let mut picked = SortedMap::new();
         for overlay in &lock.overlays {
             match &overlay.source {
                 Source::HeldBack(commit, entries) => {
@@ -51,12 +51,12 @@ impl<'a> LockedUpstream<'a> {
                 Source::Files | Source::Patch | Source::Delete(_) => {}
             }
         }
-        Self { lock, contents, held, picked, known: BTreeMap::new() }
+        Self { lock, contents, held, picked, known: SortedMap::new() }
     }
 
     /// The same, with paths of the pin that are known from elsewhere.
     #[must_use]
-    pub fn knowing(mut self, known: BTreeMap<UpstreamPath, Entry>) -> Self {
+    pub fn knowing(mut self, known: SortedMap<UpstreamPath, Entry>) -> Self {
         self.known = known;
         self
     }
@@ -73,7 +73,7 @@ impl<'a> LockedUpstream<'a> {
         prefix.push(b'/');
         let below = |known: &UpstreamPath| known.as_bytes().starts_with(prefix.as_bytes());
         if commit == self.lock.pin {
-            let mut later = self.lock.paths.range(path.clone()..).map(|(path, _)| path);
+            let mut later = self.lock.paths.not_before(path).iter().map(|(path, _)| path);
             // Between a folder and what is in it only names that start like it can stand.
             let starts_so = |known: &&UpstreamPath| known.as_bytes().starts_with(path.as_bytes().as_bytes());
             if later.by_ref().take_while(starts_so).any(below) {

@@ -12,6 +12,7 @@ use super::{Lock, LockedPath, Source};
 use crate::id::{BlobId, CommitId, Name, TreeId, UpstreamPath};
 use crate::manifest::{Kind, Manifest};
 use crate::overlay::{At, Loaded, Resolution, Unwanted, check_needs, resolve, wanted};
+use crate::sorted::{SortedMap, SortedSet};
 use crate::tree::{Changes, Content, Entry, Listing};
 use crate::upstream::{Commit, PathDiff, Touch, Upstream, UpstreamError};
 
@@ -66,7 +67,7 @@ pub struct PinFacts {
     /// The pin's tree.
     pub tree: TreeId,
     /// The declared submodules, with the commits that the tree names; `None`: it names none there.
-    pub submodules: BTreeMap<UpstreamPath, Option<CommitId>>,
+    pub submodules: SortedMap<UpstreamPath, Option<CommitId>>,
 }
 
 /// Makes the lock of a manifest; with `vendor`, also the contents that overlays of kind `from` need.
@@ -84,7 +85,7 @@ pub fn build(
     let pin = manifest.upstream.pin.value;
     let recorder = Recorder { upstream, pin, asked: Mutex::default() };
     let mut made = Made::default();
-    let mut fingerprints = BTreeMap::new();
+    let mut fingerprints = SortedMap::new();
     let mut choices: Vec<(Option<&Name>, BTreeSet<Name>)> = vec![(None, BTreeSet::new())];
     choices.extend(manifest.profiles.iter().map(|profile| {
         let features = profile.features.iter().map(|feature| feature.value.clone()).collect();
@@ -126,7 +127,7 @@ pub fn build(
             .iter()
             .map(|(key, content)| (*key, content.as_ref().map(Content::entry)))
             .collect(),
-        vendored: BTreeMap::new(),
+        vendored: SortedMap::new(),
     };
     let contents = if vendor { made.contents(&lock, upstream)? } else { BTreeMap::new() };
     lock.vendored = contents.iter().map(|(id, bytes)| (*id, bytes.len() as u64)).collect();
@@ -159,7 +160,7 @@ fn fill(source: &mut Source, loaded: &Loaded, upstream: &dyn Upstream) -> Result
             }
         }
         (Source::HeldBack(commit, entries), _) => {
-            for (path, entry) in entries {
+            for (path, entry) in entries.entries_mut() {
                 *entry = upstream.entry(*commit, path)?;
             }
         }
@@ -171,7 +172,7 @@ fn fill(source: &mut Source, loaded: &Loaded, upstream: &dyn Upstream) -> Result
 /// What came out under the features that were tried.
 #[derive(Default)]
 struct Made {
-    gives: BTreeMap<UpstreamPath, BTreeSet<super::Given>>,
+    gives: BTreeMap<UpstreamPath, SortedSet<super::Given>>,
     merges: BTreeMap<super::MergeKey, Option<Content>>,
 }
 
@@ -221,7 +222,7 @@ impl Made {
     }
 
     /// What is known of each path: all that an apply asks for.
-    fn paths(&self, recorder: &Recorder<'_>) -> Result<BTreeMap<UpstreamPath, LockedPath>, UpstreamError> {
+    fn paths(&self, recorder: &Recorder<'_>) -> Result<SortedMap<UpstreamPath, LockedPath>, UpstreamError> {
         let mut asked = std::mem::take(&mut *recorder.asked());
         for path in self.gives.keys() {
             if !asked.contains_key(path) {

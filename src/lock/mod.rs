@@ -21,7 +21,7 @@ mod render;
 mod sets;
 mod stale;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub use answers::{Contents, LockedUpstream};
@@ -33,6 +33,7 @@ pub use stale::{Stale, stale};
 
 use crate::id::{BlobId, CommitId, Name, OverlayName, TreeId, UpstreamPath};
 use crate::manifest::Condition;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::tree::Entry;
 use crate::upstream::PathDiff;
 
@@ -49,17 +50,17 @@ pub struct Lock {
     /// The tree of that commit.
     pub tree: TreeId,
     /// The declared submodules, with the commits that the pin's tree names; `None`: it names none there.
-    pub submodules: BTreeMap<UpstreamPath, Option<CommitId>>,
+    pub submodules: SortedMap<UpstreamPath, Option<CommitId>>,
     /// The fingerprints of the tree, by features: without any, and with those of each profile.
-    pub fingerprints: BTreeMap<BTreeSet<Name>, String>,
+    pub fingerprints: SortedMap<BTreeSet<Name>, String>,
     /// The overlays, in the order of the manifest.
     pub overlays: Vec<LockedOverlay>,
     /// The paths that overlays read or change.
-    pub paths: BTreeMap<UpstreamPath, LockedPath>,
+    pub paths: SortedMap<UpstreamPath, LockedPath>,
     /// Merges that cherry-picks needed.
-    pub merges: BTreeMap<MergeKey, Option<Entry>>,
+    pub merges: SortedMap<MergeKey, Option<Entry>>,
     /// The contents that lie beside the lock, with their sizes.
-    pub vendored: BTreeMap<BlobId, u64>,
+    pub vendored: SortedMap<BlobId, u64>,
 }
 
 /// The three sides of a merge: base, ours, theirs.
@@ -75,9 +76,9 @@ pub struct LockedOverlay {
     /// Whether it is a rival that stands back.
     pub is_off: bool,
     /// Its conditions.
-    pub when: BTreeSet<Condition>,
+    pub when: SortedSet<Condition>,
     /// The files of ours that hold its content.
-    pub own: BTreeMap<PathBuf, BlobId>,
+    pub own: SortedMap<PathBuf, BlobId>,
 }
 
 /// Where an overlay's content comes from.
@@ -88,11 +89,11 @@ pub enum Source {
     /// `patch`
     Patch,
     /// `delete`
-    Delete(BTreeSet<UpstreamPath>),
+    Delete(SortedSet<UpstreamPath>),
     /// `from = { commits }`: what each commit changes.
     Commits(Vec<(CommitId, Vec<PathDiff>)>),
     /// `from = { commit, paths }`: what the commit has at the paths.
-    HeldBack(CommitId, BTreeMap<UpstreamPath, Option<Entry>>),
+    HeldBack(CommitId, SortedMap<UpstreamPath, Option<Entry>>),
 }
 
 impl Source {
@@ -115,7 +116,7 @@ pub struct LockedPath {
     /// What the pin has there.
     pub pin: Option<Entry>,
     /// What overlays give it.
-    pub gives: BTreeSet<Given>,
+    pub gives: SortedSet<Given>,
 }
 
 /// The overlays that made a content, in the order in which they did, and the content.
@@ -124,8 +125,8 @@ pub type Given = (Vec<OverlayName>, Option<Entry>);
 impl Lock {
     /// The contents that overlays of kind `from` need: what they take, and what merges made of it.
     #[must_use]
-    pub fn foreign_contents(&self) -> BTreeSet<BlobId> {
-        let mut ids = BTreeSet::new();
+    pub fn foreign_contents(&self) -> SortedSet<BlobId> {
+        let mut ids = SortedSet::new();
         for overlay in &self.overlays {
             match &overlay.source {
                 // A rival that stands back is not put on.

@@ -3,8 +3,7 @@
 //! Strict: a line that is not known, a thing that is named twice, a path that leaves the tree are errors with
 //! their place. Nothing of the text is used if anything in it is wrong.
 
-use std::collections::btree_map::Entry as Slot;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
@@ -15,6 +14,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::id::{BlobId, CommitId, IdError, Name, TreeId, UpstreamPath};
 use crate::manifest::Condition;
 use crate::overlay::diff::unquote;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::tree::{Entry, Mode};
 use crate::upstream::PathDiff;
 
@@ -86,14 +86,14 @@ struct Draft {
     upstream: Option<Name>,
     pin: Option<CommitId>,
     tree: Option<TreeId>,
-    submodules: BTreeMap<UpstreamPath, Option<CommitId>>,
-    fingerprints: BTreeMap<BTreeSet<Name>, String>,
+    submodules: SortedMap<UpstreamPath, Option<CommitId>>,
+    fingerprints: SortedMap<BTreeSet<Name>, String>,
     overlays: Vec<LockedOverlay>,
-    names: BTreeSet<Name>,
-    paths: BTreeMap<UpstreamPath, LockedPath>,
-    at_pin: BTreeSet<UpstreamPath>,
-    merges: BTreeMap<MergeKey, Option<Entry>>,
-    vendored: BTreeMap<BlobId, u64>,
+    names: SortedSet<Name>,
+    paths: SortedMap<UpstreamPath, LockedPath>,
+    at_pin: SortedSet<UpstreamPath>,
+    merges: SortedMap<MergeKey, Option<Entry>>,
+    vendored: SortedMap<BlobId, u64>,
     section: Section,
 }
 
@@ -148,7 +148,7 @@ impl Reader<'_> {
             let message = format!("`{}` is empty", self.file.display());
             self.problems.push(Diagnostic::error("bad-lock", message).hint(AGAIN));
         }
-        for (path, _) in self.draft.paths.iter().filter(|(path, _)| !self.draft.at_pin.contains(*path)) {
+        for path in self.draft.paths.keys().filter(|path| !self.draft.at_pin.contains(*path)) {
             let message = format!("the path {path} in the lock has no line `at-pin`");
             self.problems.push(Diagnostic::error("bad-lock", message).hint(AGAIN));
         }
@@ -332,7 +332,7 @@ impl Draft {
                 if !self.names.insert(name.clone()) {
                     return Err(TWICE.into());
                 }
-                let (when, own) = (BTreeSet::new(), BTreeMap::new());
+                let (when, own) = (SortedSet::new(), SortedMap::new());
                 self.overlays.push(LockedOverlay { name, source, is_off: false, when, own });
                 self.section = Section::Overlay;
             }
@@ -448,9 +448,9 @@ fn source(word: &str) -> Result<Source, String> {
     Ok(match word {
         "files" => Source::Files,
         "patch" => Source::Patch,
-        "delete" => Source::Delete(BTreeSet::new()),
+        "delete" => Source::Delete(SortedSet::new()),
         "commits" => Source::Commits(Vec::new()),
-        "held-back" => Source::HeldBack(NO_COMMIT, BTreeMap::new()),
+        "held-back" => Source::HeldBack(NO_COMMIT, SortedMap::new()),
         _ => return Err("expected files, patch, delete, commits or held-back".to_owned()),
     })
 }
@@ -462,16 +462,13 @@ fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), Wrong> {
     }
 }
 
-fn insert<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V) -> Result<(), Wrong> {
-    match map.entry(key) {
-        Slot::Occupied(_) => Err(TWICE.into()),
-        Slot::Vacant(slot) => {
-            slot.insert(value);
-            Ok(())
-        }
+fn insert<K: Ord, V>(map: &mut SortedMap<K, V>, key: K, value: V) -> Result<(), Wrong> {
+    match map.insert(key, value) {
+        Some(_) => Err(TWICE.into()),
+        None => Ok(()),
     }
 }
 
-fn add<T: Ord>(set: &mut BTreeSet<T>, value: T) -> Result<(), Wrong> {
+fn add<T: Ord>(set: &mut SortedSet<T>, value: T) -> Result<(), Wrong> {
     if set.insert(value) { Ok(()) } else { Err(TWICE.into()) }
 }

@@ -1,12 +1,12 @@
 //! Whether a lock is still about what the manifest says. Needs no upstream.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{Lock, LockedOverlay, Source};
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::manifest::{Kind, Manifest, Witness};
 use crate::overlay::Loaded;
+use crate::sorted::{SortedMap, SortedSet};
 
 /// How the manifest or its overlays moved on since the lock was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,16 +104,19 @@ pub fn stale(lock: &Lock, manifest: &Manifest, overlays: &[Loaded]) -> Vec<Stale
     if lock.pin != upstream.pin.value {
         found.push(Stale::Pin { locked: lock.pin, manifest: upstream.pin.value });
     }
-    let declared: BTreeSet<&UpstreamPath> =
+    let declared: SortedSet<&UpstreamPath> =
         upstream.submodules.iter().map(|module| &module.path.value).collect();
-    let locked: BTreeSet<&UpstreamPath> = lock.submodules.keys().collect();
-    found.extend(
-        declared
-            .symmetric_difference(&locked)
-            .map(|path| Stale::Submodule { path: (*path).clone(), is_locked: locked.contains(*path) }),
-    );
+    let locked: SortedSet<&UpstreamPath> = lock.submodules.keys().collect();
+    let differing: SortedSet<(&UpstreamPath, bool)> = declared
+        .iter()
+        .filter(|path| !locked.contains(*path))
+        .map(|path| (*path, false))
+        .chain(locked.iter().filter(|path| !declared.contains(*path)).map(|path| (*path, true)))
+        .collect();
+    let differing = differing.into_iter();
+    found.extend(differing.map(|(path, is_locked)| Stale::Submodule { path: path.clone(), is_locked }));
     let current = inputs(manifest, overlays);
-    let by_name: BTreeMap<&OverlayName, &LockedOverlay> =
+    let by_name: SortedMap<&OverlayName, &LockedOverlay> =
         lock.overlays.iter().map(|overlay| (&overlay.name, overlay)).collect();
     for overlay in &current {
         let name = overlay.name.clone();
@@ -126,7 +129,7 @@ pub fn stale(lock: &Lock, manifest: &Manifest, overlays: &[Loaded]) -> Vec<Stale
             ),
         }
     }
-    let names: BTreeSet<&OverlayName> = current.iter().map(|overlay| &overlay.name).collect();
+    let names: SortedSet<&OverlayName> = current.iter().map(|overlay| &overlay.name).collect();
     let gone = lock.overlays.iter().filter(|overlay| !names.contains(&overlay.name));
     found.extend(gone.map(|overlay| Stale::Removed { overlay: overlay.name.clone() }));
     let order = |all: &[LockedOverlay]| all.iter().map(|overlay| overlay.name.clone()).collect::<Vec<_>>();

@@ -27,8 +27,8 @@ fn full() -> Lock {
         name: name(text),
         source,
         is_off: false,
-        when: BTreeSet::new(),
-        own: BTreeMap::new(),
+        when: SortedSet::new(),
+        own: SortedMap::new(),
     };
     let change = PathDiff { path: path("a"), before: entry(1), after: None };
     let mut files = overlay("whole", Source::Files);
@@ -63,8 +63,8 @@ fn full() -> Lock {
         ],
         paths: [
             (path("a"), LockedPath { pin: entry(1), gives: gives.into() }),
-            (path(b"caf\xe9 \"\n"), LockedPath { pin: None, gives: BTreeSet::new() }),
-            (path("dir/b "), LockedPath { pin: entry(2), gives: BTreeSet::new() }),
+            (path(b"caf\xe9 \"\n"), LockedPath { pin: None, gives: SortedSet::new() }),
+            (path("dir/b "), LockedPath { pin: entry(2), gives: SortedSet::new() }),
         ]
         .into(),
         merges: [((entry(1), None, entry(2)), entry(3))].into(),
@@ -166,7 +166,7 @@ proptest! {
     fn any_path_survives(bytes in prop::collection::vec(1_u8.., 1..40)) {
         if let Ok(path) = UpstreamPath::parse(&bytes) {
             let mut lock = full();
-            lock.paths.insert(path, LockedPath { pin: entry(8), gives: BTreeSet::new() });
+            lock.paths.insert(path, LockedPath { pin: entry(8), gives: SortedSet::new() });
             prop_assert_eq!(parse(Path::new("up.lock"), &render(&lock)).unwrap(), lock);
         }
     }

@@ -1,7 +1,5 @@
 //! `[features]`: groups of which at most one feature can be on; and what they mean for conditions.
 
-use std::collections::BTreeSet;
-
 use super::keys::{Keys, NONE, Shape, key};
 use super::problems::Problems;
 use super::table::Table;
@@ -9,6 +7,7 @@ use super::value::FEATURE;
 use super::{Condition, Located};
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::id::Name;
+use crate::sorted::{SortedMap, SortedSet};
 
 /// What `[features]` can have.
 pub(super) const KEYS: Keys = Keys {
@@ -53,22 +52,26 @@ pub fn contradiction<'a>(
     conditions: impl IntoIterator<Item = &'a Located<Condition>> + Clone,
     exclusive: &[Vec<Located<Name>>],
 ) -> Option<Contradiction<'a>> {
-    let mut on: Vec<&Located<Condition>> = Vec::new();
+    // The first that asks for each feature.
+    let mut on: SortedMap<&Name, &Located<Condition>> = SortedMap::new();
     let mut off: Vec<&Located<Condition>> = Vec::new();
     for condition in conditions {
-        if condition.negated { off.push(condition) } else { on.push(condition) }
+        if condition.negated {
+            off.push(condition);
+        } else {
+            on.get_or_insert(&condition.feature, condition);
+        }
     }
-    on.sort_by(|a, b| a.feature.cmp(&b.feature));
     for condition in off {
-        if let Ok(index) = on.binary_search_by(|other| other.feature.cmp(&condition.feature)) {
-            return Some(Contradiction::OnAndOff(on[index], condition));
+        if let Some(other) = on.get(&condition.feature) {
+            return Some(Contradiction::OnAndOff(other, condition));
         }
     }
     for group in exclusive {
-        let members: BTreeSet<&Name> = group.iter().map(|name| &name.value).collect();
-        let mut both: Vec<_> = on.iter().filter(|condition| members.contains(&condition.feature)).collect();
-        both.dedup_by(|a, b| a.feature == b.feature);
-        if let [first, second, ..] = both.as_slice() {
+        let members: SortedSet<&Name> = group.iter().map(|name| &name.value).collect();
+        let mut both =
+            on.iter().filter(|(feature, _)| members.contains(feature)).map(|(_, condition)| condition);
+        if let (Some(first), Some(second)) = (both.next(), both.next()) {
             return Some(Contradiction::Exclusive(first, second));
         }
     }

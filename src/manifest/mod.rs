@@ -8,7 +8,7 @@
 //! they say about each other. `table` reads keys, `typed` types, `value` texts; `problems` collects the messages.
 
 mod check;
-#[cfg(feature = "cli")]
+#[cfg(feature = "git")]
 pub mod edit;
 mod features;
 pub mod keys;

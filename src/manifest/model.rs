@@ -2,7 +2,6 @@
 //!
 //! Values keep where they stood in the text, so that a later finding can show the line.
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use crate::diagnostic::Place;
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::lex::Delta;
+use crate::sorted::SortedMap;
 
 /// A value and where it stands in the manifest's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -290,7 +290,7 @@ pub struct Profile {
     /// The name.
     pub name: Located<Name>,
     /// Cache variables for CMake.
-    pub cmake: BTreeMap<String, String>,
+    pub cmake: SortedMap<String, String>,
     /// Targets of the upstream that `build` makes.
     pub targets: Vec<Located<String>>,
     /// Features that it turns on.

@@ -3,8 +3,6 @@
 mod conditions;
 mod from;
 
-use std::collections::BTreeMap;
-
 use super::keys::{Default, Keys, NONE, REQUIRED, Shape, key, list, one};
 use super::problems::Problems;
 use super::table::Table;
@@ -15,6 +13,7 @@ use super::{DropWhen, Kind, Located, Overlay, UpstreamStatus};
 use crate::diagnostic::Diagnostic;
 use crate::id::Name;
 use crate::lex::Delta;
+use crate::sorted::{SortedMap, sort_by_number};
 
 pub(super) use conditions::{ACCEPTED, DROP_WHEN, WITNESS};
 use conditions::{accepted, drop_when, witness};
@@ -127,9 +126,9 @@ pub(super) struct Draft {
 /// The overlays, with what they leave unsaid about rivals: a group of one needs no word about it, and in a
 /// larger group who does not say that it is active is not.
 pub(super) fn settle(drafts: Vec<Draft>) -> Vec<Overlay> {
-    let mut sizes: BTreeMap<Name, usize> = BTreeMap::new();
+    let mut sizes: SortedMap<Name, usize> = SortedMap::new();
     for group in drafts.iter().filter_map(|draft| draft.overlay.rivals.as_ref()) {
-        *sizes.entry(group.value.clone()).or_default() += 1;
+        *sizes.get_or_insert(group.value.clone(), 0) += 1;
     }
     let settle = |Draft { mut overlay, active }| {
         let is_alone = overlay.rivals.as_ref().is_none_or(|group| sizes.get(&group.value) == Some(&1));
@@ -222,7 +221,7 @@ fn kind(table: &mut Table<'_>, problems: &mut Problems) -> Option<Kind> {
     let (files, delete) = (has_files.then_some(files), has_delete.then_some(delete));
 
     let mut given: Vec<_> = KINDS.iter().filter_map(|key| Some((*key, table.key_span(key)?))).collect();
-    given.sort_by_key(|(_, span)| span.start);
+    sort_by_number(&mut given, |(_, span)| span.start);
     match given.as_slice() {
         [] => {
             let place = problems.place(table.name_span(), "where does its content come from?");

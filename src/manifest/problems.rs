@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::sorted::sort_by_number;
 
 /// More messages than this help nobody.
 const MOST: usize = 100;
@@ -87,7 +88,9 @@ impl Problems {
 
     /// The messages in the order of the text.
     pub fn into_list(mut self) -> Vec<Diagnostic> {
-        self.list.sort_by_key(|diagnostic| diagnostic.at.as_ref().map_or(0, |place| place.span.start));
+        sort_by_number(&mut self.list, |diagnostic| {
+            diagnostic.at.as_ref().map_or(0, |place| place.span.start)
+        });
         if self.left_out > 0 {
             let message = format!("{} more problems are not shown", self.left_out);
             self.list.push(Diagnostic::new(Severity::Note, "more", message));

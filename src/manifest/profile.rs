@@ -1,7 +1,5 @@
 //! `[profile.NAME]`: how to build and where to run.
 
-use std::collections::BTreeMap;
-
 use super::keys::{FREE, Keys, NONE, Shape, key, list, one};
 use super::problems::Problems;
 use super::table::Table;
@@ -9,6 +7,7 @@ use super::typed::{as_table, read_text, report_type, report_wrong};
 use super::value::{FOLDER, NAME, VARIABLE, WORD, Wrong};
 use super::{Located, Profile};
 use crate::diagnostic::quoted;
+use crate::sorted::SortedMap;
 
 /// What `[profile.NAME]` can have.
 pub(super) const KEYS: Keys = Keys {
@@ -89,8 +88,8 @@ pub(super) fn refuse_option(what: &str, word: &Located<String>, problems: &mut P
     }
 }
 
-fn variables(mut table: Table<'_>, problems: &mut Problems) -> BTreeMap<String, String> {
-    let mut variables = BTreeMap::new();
+fn variables(mut table: Table<'_>, problems: &mut Problems) -> SortedMap<String, String> {
+    let mut variables = SortedMap::new();
     for (key, field) in table.all() {
         let what = format!("{} in {}", quoted(key), table.title);
         let is_name =

@@ -2,14 +2,13 @@
 //!
 //! Decides on names and conditions only; which paths an overlay covers is not known here.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::features::{Contradiction, contradiction};
 use super::problems::{Problems, closest};
 use super::upstream::unique;
 use super::{Check, Kind, Located, Overlay, Profile, Remote, Test};
 use crate::diagnostic::{Diagnostic, Place, Severity, quoted};
 use crate::id::Name;
+use crate::sorted::{SortedMap, SortedSet};
 
 /// The tables that refer to each other.
 pub(super) struct Tables<'a> {
@@ -63,7 +62,7 @@ fn check_references(tables: &Tables<'_>, problems: &mut Problems) {
 /// The names of one sort of things.
 struct Names<'a> {
     sort: &'static str,
-    names: BTreeSet<&'a Name>,
+    names: SortedSet<&'a Name>,
 }
 
 impl<'a> Names<'a> {
@@ -97,7 +96,7 @@ impl<'a> Names<'a> {
 }
 
 fn check_needs(tables: &Tables<'_>, problems: &mut Problems) {
-    let by_name: BTreeMap<&Name, usize> =
+    let by_name: SortedMap<&Name, usize> =
         tables.overlays.iter().enumerate().map(|(index, overlay)| (&overlay.name.value, index)).collect();
     for overlay in tables.overlays {
         for need in &overlay.needs {
@@ -194,7 +193,7 @@ fn explain(why: Contradiction<'_>) -> (Marked, Marked, String) {
 /// The cycles in `needs`, each once, as indices in their order; an overlay that needs itself is not one.
 ///
 /// A walk in depth without recursion: a manifest may have more overlays than a stack has room.
-fn cycles(overlays: &[Overlay], by_name: &BTreeMap<&Name, usize>) -> Vec<Vec<usize>> {
+fn cycles(overlays: &[Overlay], by_name: &SortedMap<&Name, usize>) -> Vec<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         No,
@@ -259,10 +258,10 @@ fn report_cycle(overlays: &[Overlay], cycle: &[usize], problems: &mut Problems) 
 }
 
 fn check_rivals(overlays: &[Overlay], problems: &mut Problems) {
-    let mut groups: BTreeMap<&Name, Vec<&Overlay>> = BTreeMap::new();
+    let mut groups: SortedMap<&Name, Vec<&Overlay>> = SortedMap::new();
     for overlay in overlays {
         if let Some(group) = &overlay.rivals {
-            groups.entry(&group.value).or_default().push(overlay);
+            groups.get_or_insert(&group.value, Vec::new()).push(overlay);
         }
     }
     for (group, members) in groups {
@@ -345,7 +344,7 @@ fn check_features(tables: &Tables<'_>, problems: &mut Problems) {
 
 /// Features can come from the command line, too, so a name that nobody else uses is only suspicious.
 fn warn_of_unknown_features(tables: &Tables<'_>, problems: &mut Problems) {
-    let known: BTreeSet<&Name> = tables
+    let known: SortedSet<&Name> = tables
         .profiles
         .iter()
         .flat_map(|profile| &profile.features)

@@ -2,8 +2,6 @@
 //!
 //! Decides nothing about keys.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -11,6 +9,7 @@ use toml::de::DeTable;
 
 use super::problems::Problems;
 use crate::diagnostic::{Diagnostic, quoted};
+use crate::sorted::{SortedMap, sort_by_number};
 
 /// Of a text above this size only the first syntax error is shown: there may be several for each byte.
 const RECOVERABLE: usize = 256 * 1024;
@@ -33,7 +32,7 @@ pub(super) fn parse<'a>(text: &'a str, problems: &mut Problems) -> Spanned<DeTab
     };
     let mut errors: Vec<(usize, toml::de::Error)> =
         errors.into_iter().map(|error| (error.span().map_or(0, |span| span.start), error)).collect();
-    errors.sort_by_key(|(start, _)| *start);
+    sort_by_number(&mut errors, |(start, _)| *start);
     let singles = SingleHeaders::of(text);
     let mut line_end = None;
     for (start, error) in errors {
@@ -164,7 +163,7 @@ fn report_twice(text: &str, error: &Complaint, singles: &SingleHeaders, problems
 /// Headers of lists' tables that have single brackets.
 pub(super) struct SingleHeaders {
     /// The first of each name.
-    first: BTreeMap<String, Range<usize>>,
+    first: SortedMap<String, Range<usize>>,
     /// The tables below the others, in order: the parser has put their keys to those of the first.
     repeated: Vec<Range<usize>>,
 }
@@ -172,7 +171,7 @@ pub(super) struct SingleHeaders {
 impl SingleHeaders {
     /// Looks through a text once.
     pub fn of(text: &str) -> Self {
-        let mut found = Self { first: BTreeMap::new(), repeated: Vec::new() };
+        let mut found = Self { first: SortedMap::new(), repeated: Vec::new() };
         let mut open = None;
         let mut start = 0;
         for line in text.split_inclusive('\n') {
@@ -185,9 +184,10 @@ impl SingleHeaders {
                 let at = start + line.len() - trimmed.len();
                 let name = header.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
                 if let Some(name) = name.filter(|name| is_list(name)) {
-                    match found.first.entry(name.to_owned()) {
-                        Entry::Vacant(entry) => drop(entry.insert(at..at + header.len())),
-                        Entry::Occupied(_) => open = Some(start),
+                    if found.first.contains_key(name) {
+                        open = Some(start);
+                    } else {
+                        found.first.insert(name.to_owned(), at..at + header.len());
                     }
                 }
             }

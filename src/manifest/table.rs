@@ -15,6 +15,7 @@ use super::syntax::{SingleHeaders, report_single};
 use super::typed::{Repeats, as_list, as_table, read_text, read_texts, report_empty, report_type};
 use super::value::Kind;
 use crate::diagnostic::{Diagnostic, quoted};
+use crate::sorted::sort_by_number;
 
 /// A table and what was read from it.
 pub(super) struct Table<'a> {
@@ -54,7 +55,7 @@ impl<'a> Table<'a> {
             .map(|(key, value)| Entry { key: key.get_ref(), key_span: key.span(), value, is_read: false })
             .collect();
         // The order of the file, whatever the map's own order is.
-        entries.sort_by_key(|entry| entry.key_span.start);
+        sort_by_number(&mut entries, |entry| entry.key_span.start);
         Self { title: title.into(), span, keys, entries, known: Vec::new() }
     }
 

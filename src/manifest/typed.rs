@@ -2,7 +2,6 @@
 //!
 //! Decides about types, and says what a value of another type should have been.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -14,6 +13,7 @@ use super::problems::Problems;
 use super::table::Table;
 use super::value::{Kind, Wrong};
 use crate::diagnostic::{Diagnostic, quoted};
+use crate::sorted::SortedMap;
 
 /// Whether a list may name one thing twice.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,27 +29,37 @@ pub(super) fn read_text<T>(
     kind: &Kind<T>,
     problems: &mut Problems,
 ) -> Option<Located<T>> {
-    let span = value.span();
     let DeValue::String(text) = value.get_ref() else {
-        let written = short(&problems.text()[span]).unwrap_or_default();
-        report_type(what, value, &format!("{} in quotes", kind.expected), problems, |diagnostic| {
-            match (value.get_ref(), (kind.parse)(&written)) {
-                (DeValue::Array(array), _) if array.len() == 1 => diagnostic.hint("leave the brackets away"),
-                (DeValue::Array(_) | DeValue::Table(_), _) => diagnostic,
-                (_, Ok(_)) => diagnostic.hint(format!("put it in quotes: \"{written}\"")),
-                // Quotes alone would not help: say what would.
-                (_, Err(Wrong { hint, .. })) => Diagnostic { hint, ..diagnostic },
-            }
-        });
+        report_no_text(what, value, kind.expected, &|written| (kind.parse)(written).err(), problems);
         return None;
     };
     match (kind.parse)(text) {
-        Ok(value) => Some(Located { value, span }),
+        Ok(parsed) => Some(Located { value: parsed, span: value.span() }),
         Err(wrong) => {
-            report_wrong(what, wrong, span, problems);
+            report_wrong(what, wrong, value.span(), problems);
             None
         }
     }
+}
+
+/// A value that should be a text. `wrong`: what would be wrong with what is written, if it were in quotes.
+fn report_no_text(
+    what: &str,
+    value: &Spanned<DeValue<'_>>,
+    expected: &str,
+    wrong: &dyn Fn(&str) -> Option<Wrong>,
+    problems: &mut Problems,
+) {
+    let written = short(&problems.text()[value.span()]).unwrap_or_default();
+    report_type(what, value, &format!("{expected} in quotes"), problems, |diagnostic| {
+        match (value.get_ref(), wrong(&written)) {
+            (DeValue::Array(array), _) if array.len() == 1 => diagnostic.hint("leave the brackets away"),
+            (DeValue::Array(_) | DeValue::Table(_), _) => diagnostic,
+            (_, None) => diagnostic.hint(format!("put it in quotes: \"{written}\"")),
+            // Quotes alone would not help: say what would.
+            (_, Some(Wrong { hint, .. })) => Diagnostic { hint, ..diagnostic },
+        }
+    });
 }
 
 /// A value that its kind does not accept.
@@ -69,11 +79,27 @@ pub(super) fn read_texts<T>(
     repeats: Repeats,
     problems: &mut Problems,
 ) -> Vec<Located<T>> {
+    let mut values = Vec::new();
+    let entry = format!("an entry in {what}");
+    each_text(what, span, array, repeats, problems, &mut |value, problems| {
+        values.extend(read_text(&entry, value, kind, problems));
+    });
+    values
+}
+
+/// Reads the entries of a list; those that are named again are reported instead, where that is refused.
+fn each_text(
+    what: &str,
+    span: Range<usize>,
+    array: &DeArray<'_>,
+    repeats: Repeats,
+    problems: &mut Problems,
+    read: &mut dyn FnMut(&Spanned<DeValue<'_>>, &mut Problems),
+) {
     if array.is_empty() {
         report_empty(what, span, problems);
     }
-    let mut seen: BTreeMap<&str, Range<usize>> = BTreeMap::new();
-    let mut values = Vec::new();
+    let mut seen: SortedMap<&str, Range<usize>> = SortedMap::new();
     for value in array.iter() {
         if let (DeValue::String(text), Repeats::Refused) = (value.get_ref(), repeats) {
             if let Some(first) = seen.get(&**text) {
@@ -90,9 +116,8 @@ pub(super) fn read_texts<T>(
             }
             seen.insert(text, value.span());
         }
-        values.extend(read_text(&format!("an entry in {what}"), value, kind, problems));
+        read(value, problems);
     }
-    values
 }
 
 pub(super) fn as_list<'a>(
@@ -161,6 +186,11 @@ pub(super) fn report_type(
     problems: &mut Problems,
     finish: impl FnOnce(Diagnostic) -> Diagnostic,
 ) {
+    let diagnostic = wrong_type(what, value, expected, problems);
+    problems.report(finish(diagnostic));
+}
+
+fn wrong_type(what: &str, value: &Spanned<DeValue<'_>>, expected: &str, problems: &Problems) -> Diagnostic {
     let found = match value.get_ref() {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
@@ -175,5 +205,5 @@ pub(super) fn report_type(
         DeValue::Table(_) => "a table",
     };
     let place = problems.place(value.span(), format!("expected {expected}"));
-    problems.report(finish(Diagnostic::error("wrong-type", format!("{what} is {found}")).at(place)));
+    Diagnostic::error("wrong-type", format!("{what} is {found}")).at(place)
 }

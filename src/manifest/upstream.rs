@@ -1,6 +1,5 @@
 //! `[upstream]`, and `[locations]` beside it.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use super::table::Table;
 use super::value::{BRANCH, CAPTURE, COMMIT, NAME, PATH, UPSTREAM_PATH, URL};
 use super::{AlsoPinned, Located, Locations, Remote, Submodule, UpstreamTable};
 use crate::diagnostic::{Diagnostic, quoted};
+use crate::sorted::SortedMap;
 
 /// The folder below `.overlaid` in which variants are built.
 const RESERVED: &str = "lab";
@@ -181,7 +181,7 @@ pub(super) fn unique<'a>(
     names: impl IntoIterator<Item = (String, &'a Range<usize>)>,
     problems: &mut Problems,
 ) {
-    let mut seen: BTreeMap<String, &Range<usize>> = BTreeMap::new();
+    let mut seen: SortedMap<String, &Range<usize>> = SortedMap::new();
     for (name, span) in names {
         match seen.get(&name) {
             Some(first) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 
 use crate::id::{CommitId, Name};
 use crate::tree::Changes;
@@ -12,7 +12,7 @@ use crate::tree::Changes;
 /// edited does not change it.
 #[must_use]
 pub fn fingerprint(pin: CommitId, features: &BTreeSet<Name>, changes: &Changes) -> String {
-    let mut hash = Sha256::new();
+    let mut hash = Hash::new();
     hash.update(format!("overlaid.fingerprint.v1\npin {pin}\n"));
     for feature in features {
         hash.update(format!("feature {feature}\n"));
@@ -55,5 +55,21 @@ mod tests {
             fingerprint(pin, &none, &Changes::new()),
         ];
         assert!(others.iter().all(|other| *other != plain));
+    }
+
+    #[cfg(feature = "git")]
+    #[test]
+    fn it_is_the_sha_256_of_its_lines() {
+        let pin = CommitId::from_bytes([1; 20]);
+        let path = |text: &str| UpstreamPath::parse(text).unwrap();
+        let changes = Changes::from([(path("a"), Some(Content::file(*b"1"))), (path("b"), None)]);
+        let lines = format!(
+            "overlaid.fingerprint.v1\npin {pin}\nfeature cuda\n100644 {} 1:a\nabsent 1:b\n",
+            Content::file(*b"1").entry().id
+        );
+        assert_eq!(
+            fingerprint(pin, &BTreeSet::from([Name::parse("cuda").unwrap()]), &changes),
+            crate::canonical_json::sha256_hex(lines.as_bytes())
+        );
     }
 }

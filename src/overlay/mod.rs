@@ -3,6 +3,7 @@
 //! Decides what a set of overlays makes of a commit's tree. Never decides whether that is a good idea:
 //! `provenance` does.
 
+#[cfg(feature = "git")]
 pub mod beside;
 pub mod diff;
 mod fingerprint;
@@ -19,6 +20,7 @@ use crate::manifest::{Kind, Overlay, Witness};
 use crate::tree::Content;
 
 pub use fingerprint::fingerprint;
+#[cfg(feature = "git")]
 #[cfg(feature = "git")]
 pub use resolve::{Apart, Misfit, resolve_apart};
 pub use resolve::{At, MadeMerge, Refusal, Resolution, content_at, resolve};

@@ -4,19 +4,20 @@
 //! the ones before left. At the pin, whole content stands as it is. At another commit it is merged with
 //! what upstream has there, with the overlay's base as the common ancestor.
 
-use std::collections::BTreeMap;
-
 use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::manifest::Kind;
 use crate::merge::{Labels, Merged, Style, merge};
+use crate::sorted::SortedMap;
 use crate::tree::{Changes, Content, Entry, Mode};
 use crate::upstream::{PathDiff, Upstream, UpstreamError};
 
 use super::Loaded;
 use super::diff::{self, Applied, Offset};
 #[cfg(feature = "git")]
+#[cfg(feature = "git")]
 pub use apart::{Apart, Misfit, resolve_apart};
 
+#[cfg(feature = "git")]
 #[cfg(feature = "git")]
 mod apart;
 
@@ -45,7 +46,7 @@ pub struct Resolution {
     /// The content of each path that an overlay concerns. Not to be used if something was refused.
     pub changes: Changes,
     /// The overlays that made each of them, in the order in which they did.
-    pub by: BTreeMap<UpstreamPath, Vec<OverlayName>>,
+    pub by: SortedMap<UpstreamPath, Vec<OverlayName>>,
     /// Hunks of patches that apply at other lines than they say.
     pub offsets: Vec<(OverlayName, Offset)>,
     /// Merges of cherry-picks in which both sides differ from the base: what a lock records.
@@ -208,7 +209,7 @@ impl State<'_> {
 
     fn set(&mut self, loaded: &Loaded, path: &UpstreamPath, content: Option<Content>) {
         self.resolution.changes.insert(path.clone(), content);
-        let by = self.resolution.by.entry(path.clone()).or_default();
+        let by = self.resolution.by.get_or_insert(path.clone(), Vec::new());
         if by.last() != Some(loaded.name()) {
             by.push(loaded.name().clone());
         }

@@ -1,9 +1,8 @@
 //! Rules between overlays: which of them cannot be on at the same time, and which collide.
 
-use std::collections::BTreeSet;
-
 use crate::id::{Name, UpstreamPath};
 use crate::manifest::{Located, Overlay, contradiction};
+use crate::sorted::SortedSet;
 
 use super::Loaded;
 
@@ -23,7 +22,7 @@ pub struct Clash<'a> {
 pub fn clashes<'a>(overlays: &'a [Loaded], exclusive: &[Vec<Located<Name>>]) -> Vec<Clash<'a>> {
     let mut clashes = Vec::new();
     for (index, second) in overlays.iter().enumerate() {
-        let paths: BTreeSet<&UpstreamPath> = second.whole_paths().collect();
+        let paths: SortedSet<&UpstreamPath> = second.whole_paths().collect();
         for first in &overlays[..index] {
             let shared = first.whole_paths().find(|path| paths.contains(path));
             if let Some(path) = shared

@@ -10,6 +10,7 @@ use crate::escape::for_terminal;
 use crate::id::{Name, OverlayName, UpstreamPath};
 use crate::manifest::Manifest;
 use crate::plan::Wanted;
+use crate::sorted::SortedSet;
 use crate::upstream::{Upstream, UpstreamError};
 
 use super::{At, Loaded, Refusal, Resolution, fingerprint, resolve};
@@ -110,7 +111,12 @@ pub fn wanted(
     let pin = manifest.upstream.pin.value;
     let on: Vec<&Loaded> = overlays.iter().filter(|loaded| loaded.overlay.is_on(features)).collect();
     check_needs(&on)?;
-    let mut resolution = resolve(&on, At::Pin(pin), upstream)?;
+    // Reading all of a large tree takes as long as putting many overlays on it, and neither waits for the other.
+    let (resolution, listing) = std::thread::scope(|scope| {
+        let listing = scope.spawn(|| upstream.listing(pin));
+        (resolve(&on, At::Pin(pin), upstream), listing.join())
+    });
+    let mut resolution = resolution?;
     if !resolution.refused.is_empty() {
         return Err(Unwanted::Refused(resolution.refused));
     }
@@ -118,7 +124,7 @@ pub fn wanted(
     let wanted = Wanted {
         upstream: manifest.upstream.name.value.clone(),
         commit: pin,
-        listing: upstream.listing(pin)?,
+        listing: listing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
         fingerprint: fingerprint(pin, features, &changes),
         owners: resolution.by.clone(),
         changes,
@@ -131,9 +137,9 @@ pub fn wanted(
 
 /// An overlay that is on needs those that it names to be on, too.
 pub(crate) fn check_needs(on: &[&Loaded]) -> Result<(), Unwanted> {
-    let names: BTreeSet<&str> = on.iter().map(|loaded| loaded.name().as_str()).collect();
+    let names: SortedSet<&Name> = on.iter().map(|loaded| loaded.name()).collect();
     for loaded in on {
-        let missing = loaded.overlay.needs.iter().find(|need| !names.contains(need.as_str()));
+        let missing = loaded.overlay.needs.iter().find(|need| !names.contains(&need.value));
         if let Some(need) = missing {
             return Err(Unwanted::Needs { overlay: loaded.name().clone(), needs: need.value.clone() });
         }

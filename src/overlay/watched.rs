@@ -2,10 +2,10 @@
 //!
 //! Decides what to watch. Never looks at a file: whether it changed is the build system's to find out.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::manifest::{Kind, Manifest, pattern};
+use crate::sorted::SortedSet;
 
 use super::Loaded;
 
@@ -13,9 +13,9 @@ use super::Loaded;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watched {
     /// The manifest and the files that overlays name. Also those of overlays that are off: features may turn them on.
-    pub files: BTreeSet<PathBuf>,
+    pub files: SortedSet<PathBuf>,
     /// Folders in which a new file would be a part of an overlay, with all folders below them.
-    pub folders: BTreeSet<PathBuf>,
+    pub folders: SortedSet<PathBuf>,
 }
 
 /// What to watch for a manifest with these overlays.
@@ -78,8 +78,8 @@ mod tests {
             }],
         };
         let watched = watched(&manifest, &[loaded]);
-        assert_eq!(watched.folders, BTreeSet::from([PathBuf::from("overlays/up/src")]));
+        assert_eq!(*watched.folders, [PathBuf::from("overlays/up/src")]);
         let files = ["manifests/up.toml", "overlays/up/src/x/a.cu"].map(PathBuf::from);
-        assert_eq!(watched.files, BTreeSet::from(files));
+        assert_eq!(*watched.files, files);
     }
 }

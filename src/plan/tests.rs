@@ -139,7 +139,7 @@ fn wanted(listing: &[&str], changes: &[(&str, bool)]) -> Wanted {
         commit: CommitId::from_bytes([7; 20]),
         listing: listing.iter().map(|p| (path(p), file(p))).collect(),
         changes: changes.iter().map(|(p, there)| (path(p), there.then(content).flatten())).collect(),
-        owners: BTreeMap::new(),
+        owners: SortedMap::new(),
         fingerprint: String::new(),
     }
 }

@@ -1,6 +1,5 @@
 //! From edited contents to the files of ours that change.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use crate::id::{BlobId, OverlayName, UpstreamPath};
 use crate::manifest::edit::{self, EditError, Value};
 use crate::manifest::{Kind, Manifest, pattern};
 use crate::overlay::{Loaded, diff};
+use crate::sorted::SortedMap;
 use crate::tree::Content;
 
 /// What becomes of edits on paths that are not the overlay's.
@@ -38,7 +38,7 @@ pub struct Question<'a> {
     /// All paths that the overlay touches or that were edited.
     pub paths: &'a [PathSides],
     /// The overlays that made each path what it was before the edits.
-    pub by: &'a BTreeMap<UpstreamPath, Vec<OverlayName>>,
+    pub by: &'a SortedMap<UpstreamPath, Vec<OverlayName>>,
     /// The text of the overlay's patch, if it is one.
     pub patch_text: Option<&'a [u8]>,
     /// What becomes of edits elsewhere.

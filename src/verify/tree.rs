@@ -1,6 +1,5 @@
 //! The tree on disk against the pin with the overlays on it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use bstr::BStr;
@@ -8,6 +7,7 @@ use bstr::BStr;
 use crate::diagnostic::Severity;
 use crate::escape::{for_shell, for_terminal};
 use crate::id::{OverlayName, UpstreamPath};
+use crate::sorted::SortedMap;
 
 use super::Finding;
 
@@ -100,7 +100,7 @@ pub fn check(
     path: &BStr,
     difference: TreeDifference,
     place: &TreePlace<'_>,
-    by: &BTreeMap<UpstreamPath, Vec<OverlayName>>,
+    by: &SortedMap<UpstreamPath, Vec<OverlayName>>,
 ) -> Finding {
     let shown = for_terminal(path);
     // A path on disk need not be one that an upstream can have.

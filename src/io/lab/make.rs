@@ -437,7 +437,8 @@ impl<'a> Workshop<'a> {
         env: &'p Environment,
         sanitizer: Option<Sanitizer>,
     ) -> Project<'p> {
-        let mut variables = self.profile.map(|profile| profile.cmake.clone()).unwrap_or_default();
+        let set = self.profile.map(|profile| profile.cmake.iter().cloned());
+        let mut variables = set.into_iter().flatten().collect();
         if let Some(sanitizer) = sanitizer {
             instrumented::add_variables(&mut variables, sanitizer);
         }

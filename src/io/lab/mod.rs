@@ -43,6 +43,7 @@ pub mod bisection;
 pub mod budget;
 #[cfg(feature = "git")]
 pub mod by_device;
+#[cfg(feature = "git")]
 pub mod campaign;
 pub mod elsewhere;
 pub mod event;

@@ -144,6 +144,7 @@ impl Lab<'_> {
     }
 
     /// What other devices than these have measured of a test on a variant, each place's newest record.
+    #[cfg(feature = "git")]
     pub(super) fn states_from_devices(
         &mut self,
         subject: &Subject,

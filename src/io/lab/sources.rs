@@ -3,13 +3,13 @@
 //! Decides what is the same source and what is not. Nothing has to be on disk for that.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::evidence::build::{paths_digest, tree_digest};
 use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::io::hashes::sha256_of;
 use crate::plan::Wanted;
+use crate::sorted::SortedMap;
 use crate::tree::{Changes, Content, Entry, Listing, Mode};
 #[cfg(feature = "git")]
 use crate::upstream::{Upstream, UpstreamError};
@@ -24,7 +24,7 @@ pub struct Sources {
     /// What overlays make of some paths.
     pub changes: Changes,
     /// The overlays behind each of them.
-    pub owners: BTreeMap<UpstreamPath, Vec<OverlayName>>,
+    pub owners: SortedMap<UpstreamPath, Vec<OverlayName>>,
     names: OnceCell<String>,
     whole: OnceCell<String>,
 }
@@ -36,7 +36,7 @@ impl Sources {
         commit: CommitId,
         listing: Arc<Listing>,
         changes: Changes,
-        owners: BTreeMap<UpstreamPath, Vec<OverlayName>>,
+        owners: SortedMap<UpstreamPath, Vec<OverlayName>>,
     ) -> Self {
         let differs = |path: &UpstreamPath, content: &Option<Content>| {
             content.as_ref().map(Content::entry) != listing.get(path).copied()
@@ -153,7 +153,7 @@ mod tests {
         let listing = [("a", "1"), ("b", "2")].map(|(name, text)| (path(name), file(text).entry()));
         let changes = changes.iter().map(|(name, text)| (path(name), text.map(file))).collect();
         let commit = CommitId::from_bytes([1; 20]);
-        Sources::new(commit, Arc::new(listing.into_iter().collect()), changes, BTreeMap::new())
+        Sources::new(commit, Arc::new(listing.into_iter().collect()), changes, SortedMap::new())
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! A statement, not a proof: `verify` compares it with the tree. It also tells what we wrote where the state is
 //! damaged. The format is in docs/trees.md.
 
+mod json;
+
 use bstr::ByteSlice;
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
+use self::json::Reader;
 use super::error::TreeError;
-use super::folder::{Root, create_at, read_at, unlink_at};
+use super::folder::{Root, create_at, read_at, rename_at, unlink_at};
 use super::state::Origin;
 use crate::escape;
 use crate::id::{BlobId, CommitId, UpstreamPath};
@@ -20,63 +22,41 @@ pub const FILE: &str = "attestation.json";
 const NEW_FILE: &str = "attestation.new";
 const SCHEMA: &str = "overlaid.attestation.v1";
 
-/// What a tree says of itself.
-#[derive(Debug, Serialize)]
-struct Attestation<'w> {
-    schema: &'static str,
-    upstream: &'w str,
-    pin: CommitId,
-    fingerprint: &'w str,
-    /// `made` by us, or `adopted`.
-    origin: Origin,
-    /// By path, in order.
-    overlaid: Vec<Overlaid<'w>>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Overlaid<'w> {
-    path: String,
-    /// The path's bytes in hexadecimal digits, where they are no text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path_bytes: Option<String>,
-    overlays: Vec<&'w str>,
-    /// Absent where overlays remove the path.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mode: Option<Mode>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<BlobId>,
-}
-
 /// The attestation of a tree that is what is wanted. The same tree gives the same bytes.
 #[must_use]
 pub fn render(wanted: &Wanted, origin: Origin) -> String {
-    let overlaid = wanted.changes.iter().map(|(path, change)| {
-        let entry = change.as_ref().map(Content::entry);
-        Overlaid {
-            // JSON has no other bytes than text.
-            path: path
-                .as_bytes()
-                .to_str()
-                .map_or_else(|_| escape::for_terminal(path.as_bytes()), str::to_owned),
-            path_bytes: path.as_bytes().to_str().is_err().then(|| hexadecimal(path.as_bytes())),
-            overlays: wanted.owners.get(path).into_iter().flatten().map(|name| name.as_str()).collect(),
-            mode: entry.map(|entry| entry.mode),
-            id: entry.map(|entry| entry.id),
-        }
-    });
-    let attestation = Attestation {
-        schema: SCHEMA,
-        upstream: wanted.upstream.as_str(),
-        pin: wanted.commit,
-        fingerprint: &wanted.fingerprint,
-        origin,
-        overlaid: overlaid.collect(),
+    let overlaid: Vec<String> =
+        wanted.changes.iter().map(|(path, change)| render_path(wanted, path, change)).collect();
+    let fields = [
+        ("schema", json::text(SCHEMA)),
+        ("upstream", json::text(wanted.upstream.as_str())),
+        ("pin", json::text(&wanted.commit.to_string())),
+        ("fingerprint", json::text(&wanted.fingerprint)),
+        ("origin", json::text(origin.as_str())),
+        ("overlaid", json::list(&overlaid, 1)),
+    ];
+    json::object(&fields, 0) + "\n"
+}
+
+fn render_path(wanted: &Wanted, path: &UpstreamPath, change: &Option<Content>) -> String {
+    let owners = wanted.owners.get(path).into_iter().flatten();
+    let owners: Vec<String> = owners.map(|name| json::text(name.as_str())).collect();
+    let bytes = path.as_bytes();
+    let mut fields = match bytes.to_str() {
+        Ok(path) => vec![("path", json::text(path))],
+        // JSON has no other bytes than text.
+        Err(_) => vec![
+            ("path", json::text(&escape::for_terminal(bytes))),
+            ("path-bytes", json::text(&hexadecimal(bytes))),
+        ],
     };
-    // Plain strings and ids always render.
-    let mut text = serde_json::to_string_pretty(&attestation).unwrap_or_default();
-    text.push('\n');
-    text
+    fields.push(("overlays", json::list(&owners, 3)));
+    // Absent where overlays remove the path.
+    if let Some(Entry { mode, id }) = change.as_ref().map(Content::entry) {
+        fields.push(("mode", json::text(mode.as_octal())));
+        fields.push(("id", json::text(&id.to_string())));
+    }
+    json::object(&fields, 2)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -121,45 +101,64 @@ pub enum Attested {
     Claims(Claimed),
 }
 
-#[derive(Deserialize)]
-struct Text {
-    schema: String,
-    upstream: String,
-    pin: CommitId,
-    fingerprint: String,
-    origin: Origin,
-    overlaid: Vec<TextPath>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct TextPath {
-    path: String,
-    path_bytes: Option<String>,
-    mode: Option<Mode>,
-    id: Option<BlobId>,
-}
-
 /// Reads an attestation; `None` if it is none, or of a version that we do not know.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<Claimed> {
-    let Text { schema, upstream, pin, fingerprint, origin, overlaid } = serde_json::from_slice(text).ok()?;
-    if schema != SCHEMA {
+    let (mut schema, mut upstream, mut pin, mut fingerprint) = (None, None, None, None);
+    let (mut origin, mut overlaid) = (None, None);
+    let mut reader = Reader::new(text.to_str().ok()?);
+    reader.object(&mut |reader, key| {
+        if key == "overlaid" {
+            let mut paths = Vec::new();
+            reader.list(&mut |reader| parse_path(reader).map(|path| paths.push(path)))?;
+            overlaid = Some(paths);
+            return Some(());
+        }
+        let value = reader.text()?;
+        match key {
+            "schema" => schema = Some(value),
+            "upstream" => upstream = Some(value),
+            "pin" => pin = CommitId::parse(&value).ok(),
+            "fingerprint" => fingerprint = Some(value),
+            "origin" => origin = Origin::parse(&value),
+            _ => {}
+        }
+        Some(())
+    })?;
+    if schema? != SCHEMA || !reader.is_at_end() {
         return None;
     }
-    let paths = overlaid.into_iter().map(|TextPath { path, path_bytes, mode, id }| {
-        let bytes = match path_bytes {
-            Some(digits) => from_hexadecimal(&digits)?,
-            None => path.into_bytes(),
-        };
-        let entry = match (mode, id) {
-            (Some(mode), Some(id)) => Some(Entry { mode, id }),
-            (None, None) => None,
-            _ => return None,
-        };
-        Some((UpstreamPath::parse(bytes).ok()?, entry))
-    });
-    Some(Claimed { upstream, pin, fingerprint, origin, overlaid: paths.collect::<Option<_>>()? })
+    Some(Claimed {
+        upstream: upstream?,
+        pin: pin?,
+        fingerprint: fingerprint?,
+        origin: origin?,
+        overlaid: overlaid?,
+    })
+}
+
+fn parse_path(reader: &mut Reader<'_>) -> Option<(UpstreamPath, Option<Entry>)> {
+    let (mut path, mut path_bytes, mut mode, mut id) = (None, None, None, None);
+    reader.object(&mut |reader, key| {
+        if key == "overlays" {
+            return reader.list(&mut |reader| reader.text().map(drop));
+        }
+        let value = reader.text()?;
+        match key {
+            "path" => path = Some(value.into_bytes()),
+            "path-bytes" => path_bytes = Some(from_hexadecimal(&value)?),
+            "mode" => mode = Some(Mode::from_octal(value.as_bytes())?),
+            "id" => id = Some(BlobId::parse(&value).ok()?),
+            _ => {}
+        }
+        Some(())
+    })?;
+    let entry = match (mode, id) {
+        (Some(mode), Some(id)) => Some(Entry { mode, id }),
+        (None, None) => None,
+        _ => return None,
+    };
+    Some((UpstreamPath::parse(path_bytes.or(path)?).ok()?, entry))
 }
 
 /// The attestation that lies in a tree; `None` if there is none.
@@ -176,7 +175,7 @@ pub(super) fn write(home: &Root, text: &str) -> Result<(), TreeError> {
     let failed = |error| TreeError::io("write", home.at(FILE), error);
     unlink_at(home, NEW_FILE).map_err(failed)?;
     create_at(home, NEW_FILE, false, text.as_bytes()).map_err(failed)?;
-    rustix::fs::renameat(home, NEW_FILE, home, FILE).map_err(failed)
+    rename_at(home, NEW_FILE, home, FILE).map_err(failed)
 }
 
 /// Takes the attestation away: nothing is claimed any more.
@@ -217,5 +216,8 @@ mod tests {
         let entries = changes.into_iter().map(|(path, change)| (path, change.as_ref().map(Content::entry)));
         assert_eq!(claimed.overlaid, entries.collect::<Vec<_>>());
         assert_eq!(parse(text.replace("attestation.v1", "attestation.v9").as_bytes()), None);
+        for cut in 0..text.trim_end().len() {
+            assert_eq!(parse(&text.as_bytes()[..cut]), None);
+        }
     }
 }

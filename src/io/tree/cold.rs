@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::attestation;
 use super::error::TreeError;
-use super::folder::{Root, Walker, create_at, split, stat_at};
+use super::folder::{Root, Walker, create_at, rename_at, split, stat_at};
 use super::letter_case;
 use super::lock::{Lock, Sharing};
 use super::run::content_of;
@@ -77,7 +77,7 @@ pub(super) fn make(
     let failed = |what| move |error| TreeError::io(what, dir, error);
     let made = write_beside(&place, wanted, upstream, events);
     let renamed = made.and_then(|plan| {
-        rustix::fs::renameat(&parent, temporary.as_bytes(), &parent, name).map_err(failed("make"))?;
+        rename_at(&parent, temporary.as_bytes(), &parent, name).map_err(failed("make"))?;
         Ok(plan)
     });
     if renamed.is_err() {

@@ -2,8 +2,11 @@
 //!
 //! Everything below a tree's top is reached through descriptors of folders: a link that somebody puts in the
 //! place of a folder is found, not followed, no matter when it was put there.
+//!
+//! What takes folders and names of any type hands them on to an inner function that is compiled once: build scripts
+//! compile this, too.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -76,7 +79,7 @@ impl Root {
 
     /// Makes the names in this folder survive a power failure.
     pub(super) fn flush(&self) -> Result<(), TreeError> {
-        rustix::fs::openat(&self.fd, c".", FOLDER | OFlags::RDONLY, Mode::empty())
+        open_at(&self.fd, ".", FOLDER | OFlags::RDONLY, Mode::empty())
             .and_then(rustix::fs::fsync)
             .map_err(|error| TreeError::io("flush", &self.path, error))
     }
@@ -84,7 +87,7 @@ impl Root {
     /// Removes a folder of ours with all that is in it, following no link. That it is not there is fine.
     pub(super) fn remove_all(&self, name: impl AsRef<[u8]>) -> Result<(), TreeError> {
         let name = name.as_ref();
-        remove_all_at(&self.fd, name).map_err(|error| TreeError::io("remove", self.at(name), error))
+        remove_all_at(self.fd.as_fd(), name).map_err(|error| TreeError::io("remove", self.at(name), error))
     }
 
     /// Where it is.
@@ -101,7 +104,7 @@ impl Root {
     pub(super) fn folder(&self, path: &BStr) -> Result<Way, TreeError> {
         let failed = |error| TreeError::io("open", self.at(path), error);
         if path.is_empty() {
-            let top = rustix::fs::openat(&self.fd, c".", FOLDER_NAME, Mode::empty()).map_err(failed)?;
+            let top = open_at(&self.fd, ".", FOLDER_NAME, Mode::empty()).map_err(failed)?;
             return Ok(Way::Open(top));
         }
         if let Some(fd) = open_beneath(&self.fd, path) {
@@ -110,7 +113,7 @@ impl Root {
         let mut reached: Option<OwnedFd> = None;
         for (end, component) in components(path) {
             let from = reached.as_ref().map_or(self.fd.as_fd(), AsFd::as_fd);
-            match rustix::fs::openat(from, component, FOLDER_NAME, Mode::empty()) {
+            match open_at(from, component, FOLDER_NAME, Mode::empty()) {
                 Ok(fd) => reached = Some(fd),
                 Err(Errno::NOENT) => return Ok(Way::Absent),
                 Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
@@ -139,14 +142,14 @@ impl Root {
         for (end, component) in components(path) {
             let from = reached.as_ref().map_or(self.fd.as_fd(), AsFd::as_fd);
             let failed = |error| TreeError::io("make the folder", self.at(&path[..end]), error);
-            let fd = match rustix::fs::openat(from, component, FOLDER_NAME, Mode::empty()) {
+            let fd = match open_at(from, component, FOLDER_NAME, Mode::empty()) {
                 Err(Errno::NOENT) => {
                     match rustix::fs::mkdirat(from, component, NEW_FOLDER) {
                         Ok(()) => made.push(path[..end].into()),
                         Err(Errno::EXIST) => {}
                         Err(error) => return Err(failed(error)),
                     }
-                    rustix::fs::openat(from, component, FOLDER_NAME, Mode::empty())
+                    open_at(from, component, FOLDER_NAME, Mode::empty())
                 }
                 opened => opened,
             };
@@ -201,6 +204,7 @@ impl<'r> Walker<'r> {
     }
 
     /// The folder that holds a path, made if it is not there.
+    #[cfg(any(feature = "git", feature = "proof"))]
     pub(super) fn make_parent<'p>(
         &mut self,
         path: &'p UpstreamPath,
@@ -260,11 +264,40 @@ pub(super) fn split(path: &BStr) -> (&BStr, &BStr) {
 
 /// `lstat` in a folder; `None` if nothing is there.
 pub(super) fn stat_at(folder: impl AsFd, name: impl AsRef<[u8]>) -> Result<Option<Stat>, Errno> {
-    match rustix::fs::statat(folder, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(stat)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(error),
+    fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Option<Stat>, Errno> {
+        match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
+    stat_at(folder.as_fd(), name.as_ref())
+}
+
+/// Opens a path that is relative to a folder.
+pub(super) fn open_at(
+    folder: impl AsFd,
+    path: impl AsRef<[u8]>,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    fn open_at(folder: BorrowedFd<'_>, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        rustix::fs::openat(folder, path, flags, mode)
+    }
+    open_at(folder.as_fd(), path.as_ref(), flags, mode)
+}
+
+/// Renames from one folder to another, in one step.
+pub(super) fn rename_at(
+    from: impl AsFd,
+    old: impl AsRef<[u8]>,
+    to: impl AsFd,
+    new: impl AsRef<[u8]>,
+) -> Result<(), Errno> {
+    fn rename_at(from: BorrowedFd<'_>, old: &[u8], to: BorrowedFd<'_>, new: &[u8]) -> Result<(), Errno> {
+        rustix::fs::renameat(from, old, to, new)
+    }
+    rename_at(from.as_fd(), old.as_ref(), to.as_fd(), new.as_ref())
 }
 
 /// The kind of a file as git sees it; `Err` for what git does not know.
@@ -293,8 +326,12 @@ pub(super) fn hash_at(folder: impl AsFd, name: &BStr, stat: &Stat) -> Result<Blo
 
 /// The content of a regular file.
 pub(super) fn read_at(folder: impl AsFd, name: impl AsRef<[u8]>) -> Result<Vec<u8>, Errno> {
+    read_from(folder.as_fd(), name.as_ref())
+}
+
+fn read_from(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Vec<u8>, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let fd = rustix::fs::openat(folder, name.as_ref(), flags, Mode::empty())?;
+    let fd = open_at(folder, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&fd)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Errno::INVAL);
@@ -313,9 +350,18 @@ pub(super) fn create_at(
     executable: bool,
     content: &[u8],
 ) -> Result<OwnedFd, Errno> {
+    create_in(folder.as_fd(), name.as_ref(), executable, content)
+}
+
+fn create_in(
+    folder: BorrowedFd<'_>,
+    name: &[u8],
+    executable: bool,
+    content: &[u8],
+) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
-    let fd = rustix::fs::openat(folder, name.as_ref(), flags, mode)?;
+    let fd = open_at(folder, name, flags, mode)?;
     let mut rest = content;
     while !rest.is_empty() {
         match rustix::io::write(&fd, rest) {
@@ -330,15 +376,24 @@ pub(super) fn create_at(
 
 /// Removes a file or a link; that nothing is there is fine.
 pub(super) fn unlink_at(folder: impl AsFd, name: impl AsRef<[u8]>) -> Result<(), Errno> {
-    match rustix::fs::unlinkat(folder, name.as_ref(), AtFlags::empty()) {
+    match remove_at(folder.as_fd(), name.as_ref(), AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
         result => result,
     }
 }
 
+/// Removes an empty folder.
+pub(super) fn remove_folder_at(folder: impl AsFd, name: impl AsRef<[u8]>) -> Result<(), Errno> {
+    remove_at(folder.as_fd(), name.as_ref(), AtFlags::REMOVEDIR)
+}
+
+fn remove_at(folder: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> Result<(), Errno> {
+    rustix::fs::unlinkat(folder, name, flags)
+}
+
 /// The names in a folder, without `.` and `..`.
 pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<BString>, Errno> {
-    let fd = rustix::fs::openat(folder, c".", FOLDER | OFlags::RDONLY, Mode::empty())?;
+    let fd = open_at(folder, ".", FOLDER | OFlags::RDONLY, Mode::empty())?;
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::new(fd)? {
         let entry = entry?;
@@ -350,16 +405,16 @@ pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<BString>, Errno> {
     Ok(names)
 }
 
-fn remove_all_at(folder: impl AsFd, name: &[u8]) -> Result<(), Errno> {
-    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+fn remove_all_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+    match remove_at(folder, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         // A folder: Linux says EISDIR, others EPERM.
         Err(Errno::ISDIR | Errno::PERM) => {}
         Err(error) => return Err(error),
     }
-    let inner = rustix::fs::openat(&folder, name, FOLDER_NAME, Mode::empty())?;
+    let inner = open_at(folder, name, FOLDER_NAME, Mode::empty())?;
     for name in names_in(&inner)? {
-        remove_all_at(&inner, &name)?;
+        remove_all_at(inner.as_fd(), &name)?;
     }
-    rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
+    remove_at(folder, name, AtFlags::REMOVEDIR)
 }

@@ -6,13 +6,13 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use rustix::io::Errno;
-use sha1::{Digest, Sha1};
 
 use super::error::TreeError;
-use super::folder::{Root, create_at, read_at, stat_at, unlink_at};
+use super::folder::{Root, create_at, read_at, rename_at, stat_at, unlink_at};
 use super::state::{Header, Reader, render_entry, render_header};
 use crate::id::UpstreamPath;
 use crate::plan::{Found, Step};
+use crate::sha1::sha1;
 
 /// The folder in `.overlaid` for what belongs to somebody.
 pub(super) const KEPT: &str = "kept";
@@ -86,7 +86,7 @@ fn is_of_another_version(bytes: &[u8]) -> bool {
     else {
         return false;
     };
-    bytes.starts_with(FAMILY) && !bytes.starts_with(VERSION) && Sha1::digest(content).as_slice() == checksum
+    bytes.starts_with(FAMILY) && !bytes.starts_with(VERSION) && sha1(&[content]) == checksum
 }
 
 impl Journal {
@@ -96,13 +96,13 @@ impl Journal {
         unlink_at(home, DRAFT).map_err(failed)?;
         let file = create_at(home, DRAFT, false, &self.render()).map_err(failed)?;
         rustix::fs::fsync(&file).map_err(failed)?;
-        rustix::fs::renameat(home, DRAFT, home, FORWARD).map_err(failed)?;
+        rename_at(home, DRAFT, home, FORWARD).map_err(failed)?;
         home.flush()
     }
 
     /// Turns round: from here on the run is taken back.
     pub(super) fn turn_round(home: &Root) -> Result<(), TreeError> {
-        rustix::fs::renameat(home, FORWARD, home, BACKWARD)
+        rename_at(home, FORWARD, home, BACKWARD)
             .map_err(|error| TreeError::io("rename", home.at(FORWARD), error))
     }
 
@@ -153,14 +153,14 @@ impl Journal {
         for folder in &self.emptied {
             render_path(&mut bytes, folder);
         }
-        let checksum = Sha1::digest(&bytes);
+        let checksum = sha1(&[&bytes]);
         bytes.extend_from_slice(&checksum);
         bytes
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.len().checked_sub(20)?;
-        if !bytes.starts_with(VERSION) || Sha1::digest(&bytes[..end]).as_slice() != &bytes[end..] {
+        if !bytes.starts_with(VERSION) || sha1(&[&bytes[..end]]) != bytes[end..] {
             return None;
         }
         let mut reader = Reader { bytes: &bytes[..end], at: VERSION.len() };

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::TreeError;
-use super::folder::{Root, stat_at};
+use super::folder::{Root, open_at, stat_at};
 
 /// How long to wait before saying so.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -50,9 +50,10 @@ impl Lock {
     }
 
     /// The lock if it can be had at once; `None` if not, or if there is no such file.
+    #[cfg(feature = "cli")]
     pub(super) fn try_take(folder: &Root, name: &str, sharing: Sharing) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+        let file = open_at(folder, name, flags, Mode::empty()).ok()?;
         rustix::fs::flock(&file, sharing.operation()).ok()?;
         Some(Self { _file: file })
     }
@@ -87,10 +88,8 @@ fn acquire(
 /// Reading is enough for a lock, so that a tree on a read-only file system can be looked at.
 fn open(folder: &Root, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    match rustix::fs::openat(folder, name, flags, Mode::empty()) {
-        Err(Errno::NOENT) => {
-            rustix::fs::openat(folder, name, flags | OFlags::CREATE, Mode::from_raw_mode(0o666))
-        }
+    match open_at(folder, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) => open_at(folder, name, flags | OFlags::CREATE, Mode::from_raw_mode(0o666)),
         opened => opened,
     }
 }

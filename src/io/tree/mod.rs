@@ -15,6 +15,7 @@
 //! | that nothing changed since the last run, without reading anything | `unchanged` |
 
 mod attestation;
+#[cfg(any(feature = "git", feature = "proof"))]
 mod cold;
 mod error;
 mod folder;
@@ -30,6 +31,7 @@ mod run;
 mod state;
 mod survey;
 mod transaction;
+#[cfg(feature = "cli")]
 pub mod unchanged;
 
 use std::path::{Path, PathBuf};
@@ -149,6 +151,8 @@ pub fn bring_to(
     }
     match std::fs::symlink_metadata(dir) {
         Ok(_) => {}
+        // A build script without git objects has nothing to make a whole tree of.
+        #[cfg(any(feature = "git", feature = "proof"))]
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             if options.dry_run {
                 return Ok(Outcome::Changed(cold::plan(wanted)));

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags, Timestamps};
 use rustix::io::Errno;
 
 use super::error::TreeError;
-use super::folder::{Root, stat_at};
+use super::folder::{Root, open_at, rename_at, stat_at};
 use super::state::{Stamp, timespec};
 use crate::tree::Mode;
 
@@ -35,7 +35,7 @@ pub(super) fn take_permissions(
     }
     // Not by name: that would follow a link.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = rustix::fs::openat(stage, staged, flags, rustix::fs::Mode::empty())?;
+    let file = open_at(stage, staged, flags, rustix::fs::Mode::empty())?;
     rustix::fs::fchmod(file, rustix::fs::Mode::from_raw_mode(bits))
 }
 
@@ -95,7 +95,7 @@ pub(super) fn rename_to_free(
             if stat_at(folder, name)?.is_some() {
                 return Ok(false);
             }
-            rustix::fs::renameat(&from, old, folder, name.as_bytes()).map(|()| true)
+            rename_at(&from, old, folder, name.as_bytes()).map(|()| true)
         }
         Err(error) => Err(error),
     }
@@ -103,7 +103,7 @@ pub(super) fn rename_to_free(
 
 #[cfg(target_os = "linux")]
 pub(super) fn flush_all(folder: &Root) -> Result<(), TreeError> {
-    rustix::fs::openat(folder, c".", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty())
+    open_at(folder, ".", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty())
         .and_then(rustix::fs::syncfs)
         .map_err(|error| TreeError::io("flush", folder.path(), error))
 }
@@ -112,7 +112,7 @@ pub(super) fn flush_all(folder: &Root) -> Result<(), TreeError> {
 pub(super) fn flush_all(folder: &Root) -> Result<(), TreeError> {
     for name in folder.names()? {
         let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW;
-        if let Ok(file) = rustix::fs::openat(folder, name.as_bytes(), flags, rustix::fs::Mode::empty()) {
+        if let Ok(file) = open_at(folder, name.as_bytes(), flags, rustix::fs::Mode::empty()) {
             rustix::fs::fsync(file).map_err(|error| TreeError::io("flush", folder.at(&name), error))?;
         }
     }

@@ -5,17 +5,17 @@
 //! are replaced, with an index that says which paths they belong to. Contents are proven by their id when they
 //! are read. Never decides which paths those are: `io::locked` does.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use rustix::io::Errno;
 
 use super::error::TreeError;
-use super::folder::{Root, Way, create_at, mode_of, read_at, stat_at, unlink_at};
+use super::folder::{Root, Way, create_at, mode_of, read_at, rename_at, stat_at, unlink_at};
 use super::state::{Origin, Saved, State};
 use super::{HOME, prepare_home};
 use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::sorted::{SortedMap, SortedSet};
 use crate::tree::{Content, Entry, Mode};
 
 const FOLDER: &str = "originals";
@@ -35,7 +35,7 @@ pub struct Recorded {
     /// The commit that it is of.
     pub commit: CommitId,
     /// What was written at each path; `None`: an overlay removed it.
-    pub entries: BTreeMap<UpstreamPath, Option<Entry>>,
+    pub entries: SortedMap<UpstreamPath, Option<Entry>>,
 }
 
 impl Originals {
@@ -61,7 +61,7 @@ impl Originals {
         let Some(home) = self.root.inside(HOME)? else { return Ok(None) };
         // Of a damaged state nothing is believed; the next run makes it anew.
         let Saved::Good(state) = State::load(&home)? else { return Ok(None) };
-        let mut entries = BTreeMap::new();
+        let mut entries = SortedMap::new();
         let mut records = state.records();
         while let Some(record) = records.next() {
             let path = UpstreamPath::parse(records.path())
@@ -144,7 +144,7 @@ impl Originals {
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn keep_only(&self, ids: &std::collections::BTreeSet<BlobId>) -> Result<(), TreeError> {
+    pub fn keep_only(&self, ids: &SortedSet<BlobId>) -> Result<(), TreeError> {
         let Some(folder) = self.folder()? else { return Ok(()) };
         for name in folder.names()? {
             let id = name.to_str().ok().and_then(|name| BlobId::parse(name).ok());
@@ -180,7 +180,7 @@ fn replace(folder: &Root, name: &str, bytes: &[u8]) -> Result<(), TreeError> {
     unlink_at(folder, &new).map_err(failed)?;
     let written = create_at(folder, &new, false, bytes)
         .and_then(rustix::fs::fsync)
-        .and_then(|()| rustix::fs::renameat(folder, &new, folder, name));
+        .and_then(|()| rename_at(folder, &new, folder, name));
     if written.is_err() {
         let _ = unlink_at(folder, &new);
     }

@@ -10,6 +10,7 @@ use super::transaction::{self, Transaction};
 use super::{Event, attestation};
 use crate::id::UpstreamPath;
 use crate::plan::{Step, Wanted};
+use crate::sorted::SortedMap;
 use crate::tree::{Entry, Listing};
 use crate::upstream::Upstream;
 
@@ -124,20 +125,24 @@ pub(super) fn load_or_rebuild(
     Ok(Some(rebuilt))
 }
 
-fn records_of(header: &Header, listing: Listing, overlaid: Vec<(UpstreamPath, Option<Entry>)>) -> Writer {
-    let mut records: std::collections::BTreeMap<UpstreamPath, Option<Entry>> =
-        listing.into_iter().map(|(path, entry)| (path, Some(entry))).collect();
-    for (path, entry) in overlaid {
-        if header.origin == Origin::Made && entry.is_none() {
-            // In a tree that we made, what is not recorded is not there.
-            records.remove(&path);
-        } else {
-            records.insert(path, entry);
-        }
-    }
+fn records_of(header: &Header, mut listing: Listing, overlaid: Vec<(UpstreamPath, Option<Entry>)>) -> Writer {
     let mut writer = Writer::new(header);
-    for (path, entry) in records {
-        writer.push(&path, &Record { entry, stamp: Stamp::NONE });
+    let mut push = |path: &UpstreamPath, entry| writer.push(path, &Record { entry, stamp: Stamp::NONE });
+    match header.origin {
+        Origin::Made => {
+            for (path, entry) in overlaid {
+                // In a tree that we made, what is not recorded is not there.
+                match entry {
+                    Some(entry) => listing.insert(path, entry),
+                    None => listing.remove(&path),
+                };
+            }
+            listing.iter().for_each(|(path, entry)| push(path, Some(*entry)));
+        }
+        Origin::Adopted => {
+            let overlaid: SortedMap<UpstreamPath, Option<Entry>> = overlaid.into_iter().collect();
+            overlaid.iter().for_each(|(path, entry)| push(path, *entry));
+        }
     }
     writer
 }

@@ -12,11 +12,11 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::fs::{Stat, Timespec};
-use sha1::{Digest, Sha1};
 
 use super::error::TreeError;
-use super::folder::{Root, create_at, read_at, stat_at, unlink_at};
+use super::folder::{Root, create_at, read_at, rename_at, stat_at, unlink_at};
 use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::sha1::sha1;
 use crate::tree::{Entry, Mode};
 
 /// The file in `.overlaid`.
@@ -26,13 +26,27 @@ const VERSION: &[u8] = b"overlaid tree state 1\n";
 const CHECKSUM: usize = 20;
 
 /// How a tree came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// All of it was written by us.
     Made,
     /// Somebody else made it; only overlaid paths are ours.
     Adopted,
+}
+
+impl Origin {
+    /// The word for it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Origin::Made => "made",
+            Origin::Adopted => "adopted",
+        }
+    }
+
+    /// What a word stands for.
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        [Origin::Made, Origin::Adopted].into_iter().find(|origin| origin.as_str() == word)
+    }
 }
 
 /// Which tree it is.
@@ -141,7 +155,7 @@ impl State {
         let Some(end) = bytes.len().checked_sub(CHECKSUM).filter(|end| *end >= VERSION.len()) else {
             return Err("it is cut off");
         };
-        if Sha1::digest(&bytes[..end]).as_slice() != &bytes[end..] {
+        if sha1(&[&bytes[..end]]) != bytes[end..] {
             return Err("it is damaged");
         }
         let mut reader = Reader { bytes: &bytes[..end], at: VERSION.len() };
@@ -246,7 +260,7 @@ impl Writer {
 
     fn seal(&mut self) {
         self.bytes[self.count_at..self.count_at + 4].copy_from_slice(&self.count.to_le_bytes());
-        let checksum = Sha1::digest(&self.bytes);
+        let checksum = sha1(&[&self.bytes]);
         self.bytes.extend_from_slice(&checksum);
     }
 
@@ -260,7 +274,7 @@ impl Writer {
         if flush {
             rustix::fs::fsync(&file).map_err(failed)?;
         }
-        rustix::fs::renameat(home, NEW_FILE, home, FILE).map_err(failed)
+        rename_at(home, NEW_FILE, home, FILE).map_err(failed)
     }
 }
 

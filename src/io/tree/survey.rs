@@ -3,7 +3,7 @@
 //! Decides nothing about a path (`plan::settle` does) and changes nothing.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -12,6 +12,7 @@ use super::folder::{Root, Walker, Way, hash_at, mode_of, names_in, stat_at};
 use super::state::{Origin, Record, Stamp, State};
 use crate::id::UpstreamPath;
 use crate::plan::{Claims, Difference, Found, Plan, Refusal, Settled, Step, Wanted, settle};
+use crate::sorted::{SortedMap, SortedSet};
 use crate::tree::{Content, Entry, Mode};
 
 /// Below this many paths a second thread costs more than it saves.
@@ -38,7 +39,7 @@ pub(super) struct Seen {
 #[derive(Debug)]
 pub(super) struct Survey<'w> {
     pub(super) jobs: Vec<Job<'w>>,
-    pub(super) seen: BTreeMap<usize, Seen>,
+    pub(super) seen: SortedMap<usize, Seen>,
 }
 
 /// A plan and what it was based on.
@@ -79,7 +80,7 @@ impl<'w> Survey<'w> {
                     .enumerate()
                     .map(|(index, part)| scope.spawn(move || look_all(index * size, part)))
                     .collect();
-                let mut seen = BTreeMap::new();
+                let mut seen = SortedMap::new();
                 for thread in threads {
                     match thread.join() {
                         Ok(part) => seen.extend(part?),
@@ -118,9 +119,9 @@ impl<'w> Survey<'w> {
                 Settled::Blocked(difference) => blocked.push((job, seen, difference)),
             }
         }
-        let removed: BTreeSet<BString> =
+        let removed: SortedSet<BString> =
             draft.steps.values().filter(|s| clears(&s.0)).map(|s| s.0.path.as_bytes().into()).collect();
-        let mut emptied: BTreeSet<BString> = BTreeSet::new();
+        let mut emptied: SortedSet<BString> = SortedSet::new();
         for (job, seen, difference) in blocked {
             match difference {
                 Difference::Behind { ancestor, .. } if removed.contains(ancestor) => {
@@ -173,7 +174,7 @@ fn holds_wanted(wanted: &Wanted, folder: &BStr) -> bool {
 }
 
 /// Whether all files in a folder are among those that go away, and every folder in it is on the way to one.
-fn holds_only(root: &Root, folder: &BStr, removed: &BTreeSet<BString>) -> Result<bool, TreeError> {
+fn holds_only(root: &Root, folder: &BStr, removed: &SortedSet<BString>) -> Result<bool, TreeError> {
     let failed = |error| TreeError::io("list", root.at(folder), error);
     let Way::Open(fd) = root.folder(folder)? else { return Ok(false) };
     for name in names_in(&fd).map_err(failed)? {
@@ -185,7 +186,7 @@ fn holds_only(root: &Root, folder: &BStr, removed: &BTreeSet<BString>) -> Result
         below.push(b'/');
         let is_folder =
             stat_at(&fd, &name).map_err(failed)?.is_some_and(|s| mode_of(&s) == Ok(Mode::Submodule));
-        let leads_to_one = removed.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below));
+        let leads_to_one = removed.not_before(&below).first().is_some_and(|path| path.starts_with(&below));
         if !is_folder || !leads_to_one || !holds_only(root, path.as_ref(), removed)? {
             return Ok(false);
         }

@@ -27,7 +27,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::error::TreeError;
-use super::folder::{Root, Walker, Way, create_at, split, stat_at, unlink_at};
+use super::folder::{Root, Walker, Way, create_at, remove_folder_at, rename_at, split, stat_at, unlink_at};
 use super::journal::{Journal, KEPT, kept_path};
 use super::new_content::{change_places, flush_all, rename_to_free, set_time, take_permissions};
 use super::state::Stamp;
@@ -242,7 +242,7 @@ impl<'r> Transaction<'r> {
         let (folder, name) = split(aside.as_ref());
         let folder = self.home.make_folder(folder, &mut Vec::new())?;
         if let (Way::Open(parent), old) = self.root.parent(path)? {
-            rustix::fs::renameat(&parent, old.as_bytes(), &folder, name.as_bytes())
+            rename_at(&parent, old.as_bytes(), &folder, name.as_bytes())
                 .map_err(|error| TreeError::io("move", self.root.at(path.as_bytes()), error))?;
         }
         Ok(aside)
@@ -265,7 +265,7 @@ impl<'r> Transaction<'r> {
         let Some(stat) = stat_at(&folder, name).map_err(failed)? else { return Ok(()) };
         self.check(index, &Stamp::of(&stat))?;
         let (aside, aside_name) = self.aside(index)?;
-        rustix::fs::renameat(&folder, name.as_bytes(), &aside, aside_name.as_bytes()).map_err(failed)?;
+        rename_at(&folder, name.as_bytes(), &aside, aside_name.as_bytes()).map_err(failed)?;
         // Looked at again: it can have been replaced between the look and the rename.
         match stat_at(&aside, &aside_name).map_err(failed)? {
             Some(stat) => self.check(index, &Stamp::of(&stat)),
@@ -312,8 +312,7 @@ impl<'r> Transaction<'r> {
                 // Moved aside because it cannot have two names, or somebody removed it: nothing is there.
                 Err(Errno::NOENT) => {}
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if replaces => {
-                    return rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes())
-                        .map_err(failed);
+                    return rename_at(&self.stage, staged, &folder, name.as_bytes()).map_err(failed);
                 }
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
                 Err(error) => return Err(failed(error)),
@@ -343,7 +342,7 @@ impl<'r> Transaction<'r> {
             let aside = kept_path(step.path.as_bytes(), number);
             let (folder, name) = split(aside.as_ref());
             let folder = self.home.make_folder(folder, &mut Vec::new())?;
-            rustix::fs::renameat(&self.stage, staged, &folder, name.as_bytes()).map_err(failed)?;
+            rename_at(&self.stage, staged, &folder, name.as_bytes()).map_err(failed)?;
             self.kept.push((step.path.clone(), aside));
             return Ok(());
         }
@@ -391,7 +390,7 @@ impl<'r> Transaction<'r> {
             Err(Errno::NOENT) => return Ok(()),
             // No hard links here, or none to this file: then by a rename.
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS | Errno::ACCESS) => {
-                rustix::fs::renameat(folder, name, &self.undo, second.as_str()).map_err(failed)?;
+                rename_at(folder, name, &self.undo, second.as_str()).map_err(failed)?;
             }
             Err(error) => return Err(failed(error)),
         }
@@ -436,7 +435,7 @@ impl<'r> Transaction<'r> {
                     return rename_to_free(place, number.as_bytes(), &folder, name).map_err(failed).map(drop);
                 }
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                    return rustix::fs::renameat(place, number, &folder, name.as_bytes()).map_err(failed);
+                    return rename_at(place, number, &folder, name.as_bytes()).map_err(failed);
                 }
                 Err(error) => return Err(failed(error)),
             }
@@ -445,7 +444,7 @@ impl<'r> Transaction<'r> {
         if was_put && !is_replaced {
             let Way::Open(folder) = self.root.folder(parent)? else { return Ok(()) };
             // Out of the tree first, then looked at: what somebody put there since is not ours to remove.
-            match rustix::fs::renameat(&folder, name.as_bytes(), &self.stage, number.as_str()) {
+            match rename_at(&folder, name.as_bytes(), &self.stage, number.as_str()) {
                 Ok(()) => {}
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => return Ok(()),
                 Err(error) => return Err(failed(error)),
@@ -490,7 +489,7 @@ impl<'r> Transaction<'r> {
             set_time(&aside, &aside_name, old.as_ref(), false).map_err(failed)?;
         }
         // An empty folder is nobody's. Anything else that came meanwhile stays, and so does what was moved aside.
-        match rustix::fs::unlinkat(&folder, name.as_bytes(), AtFlags::REMOVEDIR) {
+        match remove_folder_at(&folder, name.as_bytes()) {
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -558,8 +557,7 @@ pub(super) fn keep_all(home: &Root) -> Result<Option<BString>, TreeError> {
     }
     let aside = kept_path(UNDO.into(), next_kept(home)?);
     let folder = home.make_folder(split(aside.as_ref()).0, &mut Vec::new())?;
-    rustix::fs::renameat(home, UNDO, &folder, UNDO)
-        .map_err(|error| TreeError::io("move", undo.path(), error))?;
+    rename_at(home, UNDO, &folder, UNDO).map_err(|error| TreeError::io("move", undo.path(), error))?;
     Ok(Some(aside))
 }
 
@@ -600,7 +598,7 @@ fn exists(folder: &Root, index: usize) -> Result<bool, TreeError> {
 fn remove_if_empty(root: &Root, path: &bstr::BStr) -> Result<(), TreeError> {
     let (parent, name) = split(path);
     let Way::Open(folder) = root.folder(parent)? else { return Ok(()) };
-    match rustix::fs::unlinkat(folder, name.as_bytes(), AtFlags::REMOVEDIR) {
+    match remove_folder_at(folder, name.as_bytes()) {
         Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(()),
         Err(error) => Err(TreeError::io("remove", root.at(path), error)),
     }

@@ -15,15 +15,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bstr::{BStr, BString, ByteSlice};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use sha1::{Digest, Sha1};
 
-use super::folder::{Root, Walker, Way, read_at, stat_at};
+use super::folder::{Root, Walker, Way, read_at, split, stat_at};
 use super::journal::Pending;
 use super::lock::{Lock, Sharing};
 use super::state::{self, Header, Origin, Reader, Saved, Stamp, State};
 use super::{ATTESTATION_FILE, HOME, LOCK};
 use crate::id::{CommitId, UpstreamPath};
 use crate::plan::Wanted;
+use crate::sha1::sha1;
+use crate::sorted::SortedSet;
 
 const VERSION: &[u8] = b"overlaid note 2\n";
 /// Longer than a tick of any kernel's clock.
@@ -146,7 +147,7 @@ pub fn write(file: &Path, inputs: &Inputs, dir: &Path, wanted: &Wanted, note: &N
         push(&mut bytes, path.as_bytes());
         push_stamp(&mut bytes, stamp.as_ref());
     }
-    let checksum = Sha1::digest(&bytes);
+    let checksum = sha1(&[&bytes]);
     bytes.extend_from_slice(&checksum);
     let draft = file.with_extension(format!("{}.new", std::process::id()));
     let folder = file.parent().map_or(Ok(()), make_room);
@@ -179,7 +180,7 @@ fn make_room(folder: &Path) -> std::io::Result<()> {
 pub fn look(file: &Path, root: &Path, tree: Option<&Path>) -> Option<Note> {
     let bytes = read_at(rustix::fs::CWD, path_bytes(file)).ok()?;
     let (content, checksum) = bytes.split_last_chunk::<20>()?;
-    if !content.starts_with(VERSION) || Sha1::digest(content).as_slice() != checksum {
+    if !content.starts_with(VERSION) || sha1(&[content]) != *checksum {
         return None;
     }
     let mut reader = Reader { bytes: content, at: VERSION.len() };
@@ -200,15 +201,7 @@ pub fn look(file: &Path, root: &Path, tree: Option<&Path>) -> Option<Note> {
     }
     let has_script = reader.u8()? == 1;
     let script = pop(&mut reader)?.to_vec();
-    for _ in 0..reader.u32()? {
-        let path = pop(&mut reader)?;
-        let follow = reader.u8()? == 1;
-        let stamp = pop_stamp(&mut reader)?;
-        if stamp_at(rustix::fs::CWD, path, follow).ok()? != stamp {
-            return None;
-        }
-    }
-    is_as_it_was(&mut reader, &dir)?.then_some(Note {
+    (are_inputs_as_they_were(&mut reader)? && is_as_it_was(&mut reader, &dir)?).then_some(Note {
         tree: tree.is_none().then_some(folder),
         commit,
         fingerprint,
@@ -216,6 +209,36 @@ pub fn look(file: &Path, root: &Path, tree: Option<&Path>) -> Option<Note> {
         said,
         script: has_script.then_some(script),
     })
+}
+
+/// Whether each file and folder of ours is what it was.
+fn are_inputs_as_they_were(reader: &mut Reader<'_>) -> Option<bool> {
+    let count = reader.u32()?;
+    let inputs: Option<Vec<_>> =
+        (0..count).map(|_| Some((pop(reader)?, reader.u8()? == 1, pop_stamp(reader)?))).collect();
+    let inputs = inputs?;
+    if !inputs.iter().all(|(path, ..)| path.starts_with(b"/")) {
+        return None;
+    }
+    // Most lie in one folder: then the way to it is gone once, and not for each of them.
+    let above = inputs.iter().map(|(path, ..)| split(BStr::new(*path)).0).reduce(shared_folder)?;
+    let folder = Root::open(&to_path(if above.is_empty() { b"/" } else { above })).ok()?;
+    Some(all_in_threads(&inputs, |part| {
+        part.iter().all(|(path, follow, stamp)| {
+            stamp_at(&folder, &path[above.len() + 1..], *follow).is_ok_and(|now| now == *stamp)
+        })
+    }))
+}
+
+/// The folder that two folders share, both by absolute paths.
+fn shared_folder<'b>(a: &'b BStr, b: &'b BStr) -> &'b BStr {
+    let mut folder = a;
+    let is_above =
+        |folder: &BStr| b.strip_prefix(folder.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+    while !is_above(folder) {
+        folder = split(folder).0;
+    }
+    folder
 }
 
 fn is_as_it_was(reader: &mut Reader<'_>, dir: &Path) -> Option<bool> {
@@ -318,13 +341,13 @@ fn look_at_tree(inputs: &Inputs, dir: &Path, wanted: &Wanted) -> Option<TreeSeen
 }
 
 /// All folders of a tree but the top, sorted.
-fn folders_of(wanted: &Wanted) -> std::collections::BTreeSet<&BStr> {
-    let mut folders = std::collections::BTreeSet::new();
+fn folders_of(wanted: &Wanted) -> SortedSet<&BStr> {
+    let mut folders = SortedSet::new();
     let removed = |path: &UpstreamPath| matches!(wanted.changes.get(path), Some(None));
     let added = wanted.changes.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
     let mut last = BStr::new("");
     for path in wanted.listing.keys().filter(|path| !removed(path)).chain(added) {
-        let parent = super::folder::split(path.as_bytes()).0;
+        let parent = split(path.as_bytes()).0;
         if parent != last {
             folders.extend(path.ancestors());
             last = parent;

@@ -3,7 +3,6 @@
 //! Decides for the whole patch: every part applies, or nothing changes and each part that does not is named.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::content::{Placed, Side, apply_binary, is_applied, place};
@@ -12,6 +11,7 @@ use super::image::{Anchors, Image};
 use super::reject::{RejectWhy as Why, Rejection, explain};
 use super::{Body, FilePatch, Kind, Patch};
 use crate::id::{BlobId, UpstreamPath};
+use crate::sorted::{SortedMap, SortedSet, sort_by_number};
 use crate::tree::{Changes, Content, Mode};
 
 /// What became of a patch.
@@ -74,7 +74,7 @@ pub fn apply<E>(
 /// The files before the patch, each read once.
 struct Before<'a, E> {
     read: &'a dyn Fn(&UpstreamPath) -> Result<Option<Content>, E>,
-    seen: RefCell<HashMap<UpstreamPath, Option<Content>>>,
+    seen: RefCell<SortedMap<UpstreamPath, Option<Content>>>,
 }
 
 impl<E> Before<'_, E> {
@@ -103,7 +103,7 @@ enum State {
 
 struct Work<'a, E> {
     before: &'a Before<'a, E>,
-    states: HashMap<UpstreamPath, State>,
+    states: SortedMap<UpstreamPath, State>,
     made: Vec<(UpstreamPath, Content)>,
     removed: Vec<UpstreamPath>,
     offsets: Vec<Offset>,
@@ -346,7 +346,7 @@ impl<'a, E> Work<'a, E> {
     /// Puts the results together: all removals first, then all creations.
     fn finish(mut self, patch: &Patch) -> Result<Applied, E> {
         let mut changes: Changes = self.removed.drain(..).map(|path| (path, None)).collect();
-        let made: HashSet<UpstreamPath> = self.made.iter().map(|(path, _)| path.clone()).collect();
+        let made: SortedSet<UpstreamPath> = self.made.iter().map(|(path, _)| path.clone()).collect();
         changes.extend(self.made.drain(..).map(|(path, content)| (path, Some(content))));
         if self.rejections.is_empty() {
             for path in &made {
@@ -359,7 +359,7 @@ impl<'a, E> Work<'a, E> {
                     self.rejections.push(Rejection { path: path.clone(), patch_line: line, why });
                 }
             }
-            self.rejections.sort_by_key(|rejection| rejection.patch_line);
+            sort_by_number(&mut self.rejections, |rejection| rejection.patch_line);
         }
         if self.rejections.is_empty() {
             return Ok(Applied::Applied { changes, offsets: self.offsets, modes: self.modes });

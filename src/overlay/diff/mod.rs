@@ -44,6 +44,7 @@ mod reject;
 #[cfg(feature = "git")]
 mod render;
 
+#[cfg(feature = "git")]
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -197,6 +198,7 @@ impl FilePatch {
     }
 
     /// Both.
+    #[cfg(feature = "git")]
     fn paths(&self) -> impl Iterator<Item = &UpstreamPath> {
         self.old_path().into_iter().chain(self.new_path())
     }
@@ -211,6 +213,7 @@ impl FilePatch {
     }
 }
 
+#[cfg(feature = "git")]
 impl Patch {
     /// The paths that the patch changes. The source of a copy is read, not changed.
     #[must_use]

@@ -8,6 +8,7 @@ use super::{At, State};
 use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::manifest::Kind;
 use crate::overlay::Loaded;
+use crate::sorted::SortedMap;
 use crate::tree::Changes;
 use crate::upstream::{Upstream, UpstreamError};
 
@@ -17,7 +18,7 @@ pub struct Apart {
     /// The content of each path that an overlay concerns. Not to be used for those that are [`Self::broken`].
     pub changes: Changes,
     /// The overlays that made each of them.
-    pub by: BTreeMap<UpstreamPath, Vec<OverlayName>>,
+    pub by: SortedMap<UpstreamPath, Vec<OverlayName>>,
     /// Paths on which an overlay does not fit.
     pub broken: BTreeMap<UpstreamPath, Misfit>,
     /// Overlays of which it is not known which paths they concern.
