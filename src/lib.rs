@@ -88,6 +88,8 @@ pub mod lock;
 pub mod manifest;
 pub mod merge;
 pub mod overlay;
+#[cfg(feature = "git")]
+mod parallel;
 #[cfg(feature = "cli")]
 pub mod pins;
 pub mod plan;

@@ -18,7 +18,6 @@ mod edits;
 mod judge;
 mod markdown;
 mod markers;
-mod parallel;
 mod plan;
 mod scan;
 mod subject;

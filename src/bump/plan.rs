@@ -12,9 +12,9 @@ use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::marker;
 
 use super::judge::{Judged, Side};
-use super::parallel::in_parallel;
 use super::subject::{Court, Lazy, Memo, Reading, Sides, Subject};
 use super::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
+use crate::parallel::in_parallel;
 
 /// What is asked.
 #[derive(Clone, Copy)]

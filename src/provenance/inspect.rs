@@ -2,12 +2,12 @@
 //! overlays and bases there are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Comparison};
 use crate::merge::is_binary;
 use crate::overlay::{Loaded, Misfit, content_at, resolve_apart};
+use crate::parallel::in_parallel;
 use crate::tree::{Changes, Content, Entry};
 use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
 
@@ -79,33 +79,6 @@ pub fn inspect_with(
         neighbours::add(&mut reports, &bases, &histories, pin, upstream);
     }
     reports
-}
-
-/// The answers for all items, in their order, from as many threads as there are processors.
-pub(super) fn in_parallel<I: Sync, O: Send>(items: &[I], answer: impl Fn(&I) -> O + Sync) -> Vec<O> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    if threads <= 1 {
-        return items.iter().map(answer).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let mut answers: Vec<(usize, O)> = std::thread::scope(|scope| {
-        let work = || {
-            let mut answers = Vec::new();
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(item) = items.get(index) else { break answers };
-                answers.push((index, answer(item)));
-            }
-        };
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, O)>>| match thread.join() {
-            Ok(answers) => answers,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        threads.into_iter().flat_map(join).collect()
-    });
-    answers.sort_by_key(|(index, _)| *index);
-    answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// An overlay with what it makes of base and pin.

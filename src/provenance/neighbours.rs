@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::{CommitId, UpstreamPath};
 use crate::lex::Language;
+use crate::parallel::in_parallel;
 use crate::tree::{Listing, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
 use super::history::Histories;
 use super::includes::{Files, name_each_other};
-use super::inspect::in_parallel;
 use super::{Neighbour, Note, OverlayReport, Side, State};
 
 /// Commits between base and pin beyond which neighbours are not looked for.

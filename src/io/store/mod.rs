@@ -4,6 +4,7 @@
 //! program is run to ask and to fetch only, into a cache that is ours. A repository that somebody else made is
 //! read where it is and never written to. Nothing that an upstream contains is run: no hooks, no filters.
 
+mod add_submodules;
 mod ancestry;
 mod apart;
 mod cache;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bstr::{BStr, BString, ByteSlice};
 use gix::objs::Kind;
 
+pub use add_submodules::{SubmoduleError, SubmoduleSpec, add_submodules, submodule_variable};
 pub use environment::Environment;
 pub use error::{FetchFailure, StoreError};
 pub use git::Progress;
@@ -45,7 +47,6 @@ pub use open::{Need, StoreSpec, open, variable};
 use parsed::{Found, parse_commit, parse_tree};
 pub use remote_refs::{Standing, resolve_revision};
 use submodules::Module;
-pub use submodules::{SubmoduleError, SubmoduleSpec, add_submodules, submodule_variable};
 
 use crate::id::{BlobId, CommitId, TreeId, UpstreamPath};
 use crate::tree::{Entry, Listing};

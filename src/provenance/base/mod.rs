@@ -15,6 +15,7 @@ use crate::id::{CommitId, UpstreamPath};
 use crate::manifest::Kind;
 use crate::overlay::diff::{Applied, apply};
 use crate::overlay::{Loaded, content_at};
+use crate::parallel::in_parallel;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Commit, Upstream, UpstreamError};
 
@@ -22,7 +23,6 @@ pub use header::{Mention, mentions};
 pub use nearest::{Distance, Nearest};
 pub use versions::{Version, versions};
 
-use super::inspect::in_parallel;
 use nearest::Measure;
 
 /// How sure it is that the overlay was derived from a content.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The answers for all items, in their order.
-pub(super) fn in_parallel<I: Sync, O: Send>(items: &[I], answer: impl Fn(&I) -> O + Sync) -> Vec<O> {
+/// The answers for all items, in their order. A panic of one goes on here.
+pub fn in_parallel<I: Sync, O: Send>(items: &[I], answer: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     if threads <= 1 {
         return items.iter().map(answer).collect();
