@@ -1,6 +1,8 @@
 //! `bump`, as a user meets it; git judges the merges, and a brute-force look at each commit judges the scan.
 
 mod crash;
+mod kept;
+mod moved;
 mod random;
 
 use crate::support::{Project, Upstream, git_bytes, write};

@@ -15,10 +15,12 @@
 
 mod commits;
 mod edits;
+mod hold;
 mod judge;
 mod markdown;
 mod markers;
 mod parallel;
+mod places;
 mod plan;
 mod scan;
 mod subject;
@@ -31,6 +33,7 @@ use crate::tree::Content;
 
 pub use commits::add_commits;
 pub use edits::{EditsError, FileEdit, OwnFile, edits};
+pub use hold::{Standing, check_holds};
 pub use judge::Misfit;
 pub use markdown::markdown;
 pub use markers::{Unresolved, check as check_markers};

@@ -10,8 +10,11 @@ use crate::provenance::absorb::is_absorbed;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
-use super::judge::{Judged, Marking, Side, does_the_same, judge, misfit, untouched};
+use super::judge::{Judged, Marking, Side, does_the_same, judge, untouched};
 use super::{Outcome, Resolved};
+
+/// What there is to do where commits do not fit: bump cannot hand out a file of theirs.
+pub(super) const NO_FILE: &str = "name other commits in the manifest, or make a patch of it";
 
 /// A content that is read when it is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,7 +223,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Those that an overlay needs, and those that they need, in the order in which they are applied.
-    fn needed(&self, index: usize) -> Vec<usize> {
+    pub(super) fn needed(&self, index: usize) -> Vec<usize> {
         let mut found = BTreeSet::new();
         let mut open = vec![index];
         while let Some(next) = open.pop() {
@@ -237,7 +240,7 @@ impl<'a> Reading<'a> {
     }
 
     /// All that are applied before an overlay and can be on together with it.
-    fn earlier(&self, index: usize) -> Vec<usize> {
+    pub(super) fn earlier(&self, index: usize) -> Vec<usize> {
         let this = &self.overlays[index].overlay;
         let before = (0..self.overlays.len()).filter(|other| {
             let overlay = &self.overlays[*other].overlay;
@@ -295,6 +298,40 @@ impl Court<'_> {
             }
         }
         Ok((self.judge_on(index, path, &current, memo)?, current))
+    }
+
+    /// Whether an overlay stands on another one at a path.
+    pub(super) fn is_stood_on(&self, subject: &Subject<'_>, path: &UpstreamPath) -> bool {
+        subject.below.iter().any(|below| self.subjects[*below].sides.contains_key(path))
+    }
+
+    /// What the overlays below make of a path that upstream moved to where it has `theirs`; `None` if one of them does not
+    /// fit there.
+    pub(super) fn made_below(
+        &self,
+        subject: &Subject<'_>,
+        path: &UpstreamPath,
+        to: &UpstreamPath,
+        theirs: Side,
+    ) -> Result<Option<Side>, UpstreamError> {
+        let mut current = theirs;
+        for below in subject.below.iter().map(|below| &self.subjects[*below]) {
+            let (base, ours) = match below.sides.get(path) {
+                _ if below.trouble.is_some() => return Ok(None),
+                None => continue,
+                Some(Sides::Change { base, ours, .. }) => (base.load(self.upstream)?, ours),
+                // These keep the path that they name.
+                Some(_) => return Ok(None),
+            };
+            let key = (below.loaded.name().clone(), path.clone());
+            let judged = self.judge_change(below, to, &base, ours, &current);
+            let resolved = || self.resolved.get(&key).map(|content| Side::new(content.clone()));
+            match judged.result.or_else(resolved) {
+                Some(side) => current = side,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(current))
     }
 
     fn judge_on(
@@ -434,13 +471,9 @@ impl Court<'_> {
                         (true, false) => Outcome::Collides,
                         _ => Outcome::Conflict,
                     };
-                    let marked = match &conflict {
-                        crate::merge::Conflict::Text { marked, .. } => Some(marked.clone()),
-                        _ => None,
-                    };
-                    let why = format!("the commit does not fit there: {conflict}");
-                    let misfit = Some(misfit(&before, &after, &current, marked));
-                    return Ok(Judged { misfit, ..Judged::open(outcome, why) });
+                    // No misfit, which would be handed to a person: no file of ours could take what they make of it.
+                    let why = format!("the commit does not fit there: {conflict}; {NO_FILE}");
+                    return Ok(Judged::open(outcome, why));
                 }
             }
             last = after;

@@ -110,12 +110,36 @@ impl Context {
         Ok(Workspace::load(&self.root, file)?)
     }
 
-    /// That no command was interrupted while it wrote files of ours.
+    /// That no command was interrupted while it wrote files of ours. One that writes just now is waited for.
     fn nothing_pending(&self) -> Result<(), Failure> {
-        match own_edits::pending(&self.root) {
+        match own_edits::interrupted(&self.root)? {
             Some(_) => Err(own_edits::OwnEditError::Pending.into()),
             None => Ok(()),
         }
+    }
+
+    /// The right to write files of ours, for a command that will: taken before the manifest is read, so that what is
+    /// written follows from what is there. Waits for a run that has it.
+    ///
+    /// # Errors
+    /// If it cannot be had, there is no manifest, or another command was interrupted while it wrote.
+    pub fn lock(&self, ui: &mut Ui) -> Result<own_edits::Lock, Failure> {
+        // Nothing is made where no repository of ours is.
+        self.manifest_files()?;
+        let lock = self.lock_anyhow(ui)?;
+        match own_edits::pending(&self.root) {
+            Some(_) => Err(own_edits::OwnEditError::Pending.into()),
+            None => Ok(lock),
+        }
+    }
+
+    /// As [`Context::lock`], for `init`, which needs no manifest, and for what ends an interrupted write.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn lock_anyhow(&self, ui: &mut Ui) -> Result<own_edits::Lock, Failure> {
+        let mut waiting = || ui.note("waiting: another overlaid writes files of this repository");
+        Ok(own_edits::Lock::take(&self.root, &mut waiting)?)
     }
 
     /// The profile that was chosen, or the only one; `None` if the manifest has several and none was chosen,

@@ -10,7 +10,7 @@ use crate::bump::FileEdit;
 use crate::escape::{for_shell, for_terminal};
 use crate::id::BlobId;
 use crate::io::lab::records::now;
-use crate::io::own_edits;
+use crate::io::own_edits::{self, Lock};
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::own_history::Revision;
 use crate::io::report_files;
@@ -67,6 +67,7 @@ pub struct Args {
 /// # Errors
 /// If the manifest, the upstream or evidence cannot be read, or files cannot be written. Nothing has changed then.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let lock = if args.dry_run { None } else { Some(context.lock(ui)?) };
     let workspace = without_problems(context.workspace()?)?;
     let loaded = overlay_of(&workspace, &args.overlay)?;
     let forced = reason(args)?;
@@ -92,11 +93,11 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     let retired = record(args, &gathered, forced.filter(|_| !is_proven || reported.is_some()))?;
     let mut drop = Drop::plan(&workspace, &gathered, retired)?;
-    if args.dry_run {
+    let Some(lock) = &lock else {
         drop.say(&workspace, "would be removed", ui);
         return Ok(Answer::Yes);
-    }
-    drop.write(context, &workspace, &gathered, args.tree.as_deref(), ui)?;
+    };
+    drop.write(context, &workspace, &gathered, (lock, args.tree.as_deref()), ui)?;
     drop.say(&workspace, "removed", ui);
     Ok(Answer::Yes)
 }
@@ -325,7 +326,7 @@ impl Drop {
         context: &Context,
         workspace: &Workspace,
         gathered: &Gathered<'_>,
-        tree: Option<&Path>,
+        (lock, tree): (&Lock, Option<&Path>),
         ui: &mut Ui,
     ) -> Result<(), Failure> {
         let dir = match tree {
@@ -342,11 +343,11 @@ impl Drop {
         };
         self.edits.extend(super::lock::follow(context, &self.edits, ui));
         let old = self.contents(workspace)?;
-        own_edits::write(&workspace.root, &self.edits)?;
+        own_edits::write(lock, &self.edits)?;
         if let Some(features) = features
             && let Err(failure) = restore_tree(context, &features, gathered, tree)
         {
-            own_edits::write(&workspace.root, &old)?;
+            own_edits::write(lock, &old)?;
             return Err(failure);
         }
         Ok(())
