@@ -20,6 +20,7 @@ use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::store::Store;
 use crate::io::workspace::{LoadError, Workspace};
 use crate::merge::Style;
+use crate::overlay::Unwanted;
 
 use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
 
@@ -400,6 +401,9 @@ impl Bump<'_> {
         let before = Standing { manifest, overlays };
         let standing = Standing { manifest: &after.manifest, overlays: &after.overlays };
         check_holds(before, standing, self.store).map_err(|unwanted| {
+            if let Unwanted::Upstream(error) = unwanted {
+                return error.into();
+            }
             let message = format!("after the move the overlays would not fit, so nothing is written: {unwanted}");
             Failure { message, kind: FailureKind::NeedsPerson, ..Failure::from(unwanted) }
                 .with_hint("if one of them stands on another, say so with its `needs`; or change it, and bump again")

@@ -15,7 +15,7 @@ use crate::io::workspace::{LoadError, Workspace, find_manifests};
 use crate::manifest::{Kind, Located, Manifest, Profile, Witness};
 use crate::upstream::Upstream;
 
-use super::error::Failure;
+use super::error::{Failure, FailureKind};
 use super::ui::Ui;
 
 /// The global options, resolved.
@@ -283,9 +283,13 @@ impl Context {
                 what: "the new pin".to_owned(),
             });
         }
+        let is_typed = |id: CommitId| {
+            matches!(&wanted, Some(Ok(typed)) if *typed == id)
+                && named.iter().filter(|named| named.need.commit == id).count() == 1
+        };
         let root = std::path::absolute(&self.root)
             .map_err(|error| Failure::environment("cannot tell where the repository is").caused_by(error))?;
-        let spec = StoreSpec {
+        let mut spec = StoreSpec {
             name: upstream.name.value.clone(),
             url: upstream.url.value.clone(),
             repo_root: root,
@@ -302,7 +306,15 @@ impl Context {
                 Progress::Line(line) => line,
             });
         };
-        let opened = store::open(&spec, &environment, &mut tell)
+        let mut opened = store::open(&spec, &environment, &mut tell);
+        // A person may type the id of a tag; in a manifest it is a mistake.
+        if let Err(StoreError::Tag { tag, commit }) = opened
+            && is_typed(tag)
+        {
+            spec.need.iter_mut().filter(|need| need.commit == tag).for_each(|need| need.commit = commit);
+            opened = store::open(&spec, &environment, &mut tell);
+        }
+        let opened = opened
             .map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
             .and_then(|store| {
                 add_submodules(store, &spec, &workspace.manifest, &named, &environment, &mut tell)
@@ -433,6 +445,17 @@ fn describe_store_error(error: &StoreError, manifest: &Manifest, named: &[Named]
     });
     let mut failure = Failure::environment(error.to_string());
     failure.diagnostics = places.collect();
+    if let StoreError::Tag { tag, .. } = error {
+        let at = named.iter().filter(|named| named.need.commit == *tag);
+        failure.kind = FailureKind::Input;
+        failure.diagnostics = at
+            .map(|named| {
+                let message = format!("{}, {tag}, is a tag and not a commit", named.what);
+                Diagnostic::error("tag-not-commit", message)
+                    .at(manifest.place(named.span.clone(), "named here"))
+            })
+            .collect();
+    }
     let variable = store::variable(&manifest.upstream.name.value);
     failure.hint = error.hint().map(|hint| hint.replace(ANY_CLONE, &format!("{variable}=DIR")));
     failure
