@@ -4,6 +4,7 @@ mod crash;
 mod kept;
 mod moved;
 mod random;
+mod tags;
 
 use crate::support::{Project, Upstream, git_bytes, write};
 

@@ -43,8 +43,7 @@ pub fn check_holds(
         }
     }
     let pin = after.manifest.upstream.pin.value;
-    let reading =
-        Reading { overlays: after.overlays, exclusive: &after.manifest.exclusive, pin, upstream };
+    let reading = Reading { overlays: after.overlays, exclusive: &after.manifest.exclusive, pin, upstream };
     for (index, loaded) in after.overlays.iter().enumerate() {
         if seen.contains(loaded.name()) {
             continue;
@@ -64,8 +63,9 @@ pub fn check_holds(
 
 /// No feature, and those of each profile.
 fn feature_sets(manifest: &Manifest) -> BTreeSet<BTreeSet<Name>> {
-    let of_profiles = manifest.profiles.iter().map(|profile| {
-        profile.features.iter().map(|feature| feature.value.clone()).collect::<BTreeSet<_>>()
-    });
+    let of_profiles = manifest
+        .profiles
+        .iter()
+        .map(|profile| profile.features.iter().map(|feature| feature.value.clone()).collect::<BTreeSet<_>>());
     of_profiles.chain([BTreeSet::new()]).collect()
 }

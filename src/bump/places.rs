@@ -49,9 +49,8 @@ fn with_a_glob_for<'s>(
     name: &OverlayName,
     path: &UpstreamPath,
 ) -> Option<&'s OverlayName> {
-    let matches = |glob: &str| {
-        pattern::glob(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path.to_os_path()))
-    };
+    let matches =
+        |glob: &str| pattern::glob(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path.to_os_path()));
     let others = subjects.iter().map(|subject| subject.loaded).filter(|loaded| loaded.name() != name);
     let mut found = others.filter(|loaded| match &loaded.overlay.kind {
         Kind::Files(globs) => globs.iter().any(|glob| matches(&glob.value)),

@@ -173,7 +173,8 @@ fn follow_renames(question: &Question<'_>, court: &Court<'_>, subject: &Subject<
         let Sides::Change { base, ours, .. } = &subject.sides[&path.path] else {
             if let Sides::Picks { .. } = &subject.sides[&path.path] {
                 path.outcome = Outcome::Gone;
-                path.why = format!("upstream moved the path to {to}, which the commits do not know; {NO_FILE}");
+                path.why =
+                    format!("upstream moved the path to {to}, which the commits do not know; {NO_FILE}");
             }
             continue;
         };
@@ -200,9 +201,8 @@ fn follow_renames(question: &Question<'_>, court: &Court<'_>, subject: &Subject<
 fn nothing_left(loaded: &Loaded, paths: &[PathPlan]) -> Option<String> {
     let is_whole = matches!(loaded.overlay.kind, Kind::Files(_));
     let is_empty = !paths.is_empty() && paths.iter().all(|path| path.result == Some(None));
-    (is_whole && is_empty).then(|| {
-        format!("nothing would be left of it: remove overlay `{}` from the manifest", loaded.name())
-    })
+    (is_whole && is_empty)
+        .then(|| format!("nothing would be left of it: remove overlay `{}` from the manifest", loaded.name()))
 }
 
 /// What the paths do not say one by one: their outcomes, and whether anything is left of the overlay there.

@@ -191,8 +191,9 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 
 fn damaged(file: &Path) -> Failure {
     let message = format!("`{}` is damaged, so it cannot be told where the bump goes", file.display());
-    Failure::environment(message)
-        .with_hint("give it up: overlaid bump --abort; what you made of conflicts is kept in .overlaid/before")
+    Failure::environment(message).with_hint(
+        "give it up: overlaid bump --abort; what you made of conflicts is kept in .overlaid/before",
+    )
 }
 
 fn answer(plan: &Plan) -> Answer {
@@ -390,8 +391,7 @@ impl Bump<'_> {
         let Workspace { manifest, overlays, .. } = self.workspace;
         let edits = edits(plan, overlays, manifest, &self.repeats()?).map_err(describe_edits_error)?;
         let disk = Disk::new(&self.workspace.root);
-        let after =
-            Workspace::load_from(&Edited::new(&disk, &edits), &self.workspace.root, &manifest.file);
+        let after = Workspace::load_from(&Edited::new(&disk, &edits), &self.workspace.root, &manifest.file);
         let after = match after {
             Ok(after) if after.problems.is_empty() => after,
             Ok(after) => return Err(would_be_broken(after.problems)),
@@ -404,9 +404,11 @@ impl Bump<'_> {
             if let Unwanted::Upstream(error) = unwanted {
                 return error.into();
             }
-            let message = format!("after the move the overlays would not fit, so nothing is written: {unwanted}");
-            Failure { message, kind: FailureKind::NeedsPerson, ..Failure::from(unwanted) }
-                .with_hint("if one of them stands on another, say so with its `needs`; or change it, and bump again")
+            let message =
+                format!("after the move the overlays would not fit, so nothing is written: {unwanted}");
+            Failure { message, kind: FailureKind::NeedsPerson, ..Failure::from(unwanted) }.with_hint(
+                "if one of them stands on another, say so with its `needs`; or change it, and bump again",
+            )
         })?;
         Ok(edits)
     }

@@ -314,11 +314,10 @@ impl Context {
             spec.need.iter_mut().filter(|need| need.commit == tag).for_each(|need| need.commit = commit);
             opened = store::open(&spec, &environment, &mut tell);
         }
-        let opened = opened
-            .map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
-            .and_then(|store| {
-                add_submodules(store, &spec, &workspace.manifest, &named, &environment, &mut tell)
-            });
+        let opened =
+            opened.map_err(|error| describe_store_error(&error, &workspace.manifest, &named)).and_then(
+                |store| add_submodules(store, &spec, &workspace.manifest, &named, &environment, &mut tell),
+            );
         ui.end_progress();
         opened
     }

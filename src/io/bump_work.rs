@@ -260,9 +260,7 @@ impl Work {
         }
         Ok(match disk.read(&file)? {
             None => Answer::None,
-            Some(content)
-                if content.mode == Mode::Symlink && leads_out(to.to_os_path(), &content.bytes) =>
-            {
+            Some(content) if content.mode == Mode::Symlink && leads_out(to.to_os_path(), &content.bytes) => {
                 Answer::LeadsOut
             }
             Some(content) => match check_markers(&content.bytes, misfit) {

@@ -310,11 +310,7 @@ struct Step {
 ///
 /// # Errors
 /// If a file cannot be written; then none is.
-pub fn write_undoably(
-    lock: &Lock,
-    overlay: &OverlayName,
-    edits: &[FileEdit],
-) -> Result<Done, ScratchError> {
+pub fn write_undoably(lock: &Lock, overlay: &OverlayName, edits: &[FileEdit]) -> Result<Done, ScratchError> {
     let root = lock.root();
     if own_edits::pending(root).is_some() {
         return Err(OwnEditError::Pending.into());

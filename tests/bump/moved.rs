@@ -135,7 +135,8 @@ fn an_overlay_goes_along_with_the_one_that_it_needs() {
     upstream.git(&["reset", "-q", "--hard", &base]);
     std::fs::remove_file(upstream.path().join("k.c")).unwrap();
     let to = upstream.commit("move", &[("src/k.c", &NUMBERS.replace("five", "FIVE"))]);
-    let above = format!("[[overlay]]\nname = \"y\"\nbase = \"{base}\"\npatch = \"y.patch\"\nneeds = [\"x\"]\n");
+    let above =
+        format!("[[overlay]]\nname = \"y\"\nbase = \"{base}\"\npatch = \"y.patch\"\nneeds = [\"x\"]\n");
     let below = [
         format!("[[overlay]]\nname = \"x\"\nbase = \"{base}\"\npatch = \"x.patch\"\n"),
         files("x", &base, &["k.c"]),

@@ -91,12 +91,7 @@ pub(super) fn check(target: &Target<'_>, edits: &Edits) -> Result<Report, Failur
 }
 
 /// Writes them.
-pub(super) fn write(
-    target: &Target<'_>,
-    edits: Edits,
-    lock: &Lock,
-    ui: &mut Ui,
-) -> Result<(), Failure> {
+pub(super) fn write(target: &Target<'_>, edits: Edits, lock: &Lock, ui: &mut Ui) -> Result<(), Failure> {
     let manifest = &target.workspace.manifest;
     let mut edits = edits.edits;
     edits.retain(|edit| edit.before != edit.after.as_ref().map(|bytes| BlobId::of(bytes)));

@@ -147,6 +147,9 @@ impl FetchFailure {
             "401",
         ]) {
             Self::Denied
+        } else if has(&["fatal: object ", "fatal: bad object"]) {
+            // It is our side that lacks something.
+            Self::Other
         } else if has(&["does not appear to be a git repository", "not found", "Not Found", "does not exist"])
         {
             Self::NotFound
