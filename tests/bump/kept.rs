@@ -84,6 +84,8 @@ fn that_a_path_shall_go_is_no_answer_to_another_question() {
     assert!(run.stderr.contains("an empty file at .overlaid/bump/up/x/k.c.deleted"), "{}", run.stderr);
     project.write(".overlaid/bump/up/x/k.c.deleted", "");
     project.write("overlays/up/k.c", "int more;\n");
+    // Asked anew, and again, since there is no answer to this question.
+    project.run(&["bump", "--continue"]).expect(3);
     project.run(&["bump", "--continue"]).expect(3);
     assert_eq!(project.read("overlays/up/k.c"), "int more;\n");
     project.write(".overlaid/bump/up/x/k.c.deleted", "");
