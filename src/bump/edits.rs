@@ -98,7 +98,9 @@ pub fn edits(
     repeats: &[OwnFile],
 ) -> Result<Vec<FileEdit>, EditsError> {
     let mut files = BTreeMap::new();
-    let mut text = manifest.text.to_string();
+    let moves_base = |plan: &&OverlayPlan| plan.moves_base && plan.fate != Fate::Dropped;
+    let moved = plan.overlays.iter().filter(moves_base).map(|plan| plan.name.as_str()).collect();
+    let mut text = edit::set_bases(&manifest.text, &moved, plan.to).map_err(EditsError::Manifest)?;
     for (plan_of, loaded) in plan.overlays.iter().zip(overlays) {
         let folder = manifest.overlay_folder();
         if plan_of.fate == Fate::Dropped {
@@ -109,7 +111,7 @@ pub fn edits(
             Kind::Patch(file) => edit_patch(plan_of, loaded, &folder.join(&file.value), &mut files)?,
             Kind::Commits { .. } | Kind::HeldBack { .. } | Kind::Delete(_) => {}
         }
-        text = edit_overlay(text, plan, plan_of, &loaded.overlay)?;
+        text = edit_globs(text, plan_of, &loaded.overlay)?;
     }
     drop_patches(plan, overlays, &manifest.overlay_folder(), &mut files);
     text = drop_overlays(text, plan, overlays).map_err(EditsError::Manifest)?;
@@ -310,16 +312,7 @@ fn gives_results(text: &[u8], paths: &[PathPlan]) -> bool {
     })
 }
 
-fn edit_overlay(
-    text: String,
-    plan: &Plan,
-    plan_of: &OverlayPlan,
-    overlay: &Overlay,
-) -> Result<String, EditsError> {
-    let mut text = text;
-    if plan_of.moves_base {
-        text = edit::set_base(&text, plan_of.name.as_str(), plan.to).map_err(EditsError::Manifest)?;
-    }
+fn edit_globs(text: String, plan_of: &OverlayPlan, overlay: &Overlay) -> Result<String, EditsError> {
     let Kind::Files(globs) = &overlay.kind else { return Ok(text) };
     if plan_of.paths.iter().all(|path| path.to.is_none() && path.result != Some(None)) {
         return Ok(text);
