@@ -22,6 +22,7 @@ mod markers;
 mod parallel;
 mod places;
 mod plan;
+mod renames;
 mod scan;
 mod subject;
 #[cfg(test)]

@@ -6,15 +6,15 @@ use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::manifest::{Kind, Located};
 use crate::merge::Style;
 use crate::overlay::Loaded;
-use crate::provenance::inspect;
 use crate::tree::Content;
 use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::marker;
 
-use super::judge::{Judged, Side};
+use super::judge::Judged;
 use super::parallel::in_parallel;
 use super::places::{keep_apart, keep_out_of_folders};
-use super::subject::{Court, Lazy, Memo, NO_FILE, Reading, Sides, Subject};
+use super::renames::follow_renames;
+use super::subject::{Court, Lazy, Memo, Reading, Subject};
 use super::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
 
 /// What is asked.
@@ -138,62 +138,6 @@ fn path_plan(path: &UpstreamPath, judged: Judged, theirs: Option<Content>) -> Pa
         result: judged.result.map(|side| side.0.map(|(_, content)| content)),
         commits: Vec::new(),
         neighbours: Vec::new(),
-    }
-}
-
-/// Looks where paths went that upstream has no more, and merges there: on what the overlays below make of the new path.
-fn follow_renames(question: &Question<'_>, court: &Court<'_>, subject: &Subject<'_>, paths: &mut [PathPlan]) {
-    let is_gone = |path: &UpstreamPath| {
-        Lazy::at(question.upstream, question.to, path).is_ok_and(|theirs| theirs.entry.is_none())
-    };
-    let mut lost: Vec<&mut PathPlan> = paths
-        .iter_mut()
-        .filter(|path| {
-            path.outcome == Outcome::Gone || (court.is_stood_on(subject, &path.path) && is_gone(&path.path))
-        })
-        .collect();
-    if lost.is_empty() {
-        return;
-    }
-    // Where a path went is upstream's doing: whichever overlay it is asked of.
-    let below = subject.below.iter().map(|below| court.subjects[*below].loaded);
-    let asked: Vec<&Loaded> = below.chain([subject.loaded]).collect();
-    let report = inspect(&asked, question.overlays, question.to, None, question.upstream);
-    let moved: BTreeMap<UpstreamPath, (UpstreamPath, u8)> = report
-        .into_iter()
-        .flat_map(|report| report.paths)
-        .filter_map(|path| Some((path.path, path.to?)))
-        .collect();
-    for path in &mut lost {
-        let Some((to, similarity)) = moved.get(&path.path) else { continue };
-        // A path that the overlay has, too, cannot take a second content.
-        if subject.sides.contains_key(to) {
-            continue;
-        }
-        let Sides::Change { base, ours, .. } = &subject.sides[&path.path] else {
-            if let Sides::Picks { .. } = &subject.sides[&path.path] {
-                path.outcome = Outcome::Gone;
-                path.why =
-                    format!("upstream moved the path to {to}, which the commits do not know; {NO_FILE}");
-            }
-            continue;
-        };
-        let sides = || -> Result<Option<(Side, Side)>, UpstreamError> {
-            let theirs = Lazy::at(question.upstream, question.to, to)?.load(question.upstream)?;
-            let Some(theirs) = court.made_below(subject, &path.path, to, theirs)? else { return Ok(None) };
-            Ok(Some((base.load(question.upstream)?, theirs)))
-        };
-        let Ok(Some((base, theirs))) = sides() else { continue };
-        let judged = court.judge_change(subject, to, &base, ours, &theirs);
-        let key = (subject.loaded.name().clone(), path.path.clone());
-        let result =
-            judged.result.or_else(|| court.resolved.get(&key).map(|content| Side::new(content.clone())));
-        path.outcome = Outcome::Renamed;
-        path.why = format!("upstream moved the path to {to} ({similarity} % alike); there: {}", judged.why);
-        path.to = Some((to.clone(), *similarity));
-        path.misfit = judged.misfit;
-        path.result = result.map(|side| side.0.map(|(_, content)| content));
-        path.theirs = theirs.0.map(|(_, content)| content);
     }
 }
 

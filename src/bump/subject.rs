@@ -300,40 +300,6 @@ impl Court<'_> {
         Ok((self.judge_on(index, path, &current, memo)?, current))
     }
 
-    /// Whether an overlay stands on another one at a path.
-    pub(super) fn is_stood_on(&self, subject: &Subject<'_>, path: &UpstreamPath) -> bool {
-        subject.below.iter().any(|below| self.subjects[*below].sides.contains_key(path))
-    }
-
-    /// What the overlays below make of a path that upstream moved to where it has `theirs`; `None` if one of them does not
-    /// fit there.
-    pub(super) fn made_below(
-        &self,
-        subject: &Subject<'_>,
-        path: &UpstreamPath,
-        to: &UpstreamPath,
-        theirs: Side,
-    ) -> Result<Option<Side>, UpstreamError> {
-        let mut current = theirs;
-        for below in subject.below.iter().map(|below| &self.subjects[*below]) {
-            let (base, ours) = match below.sides.get(path) {
-                _ if below.trouble.is_some() => return Ok(None),
-                None => continue,
-                Some(Sides::Change { base, ours, .. }) => (base.load(self.upstream)?, ours),
-                // These keep the path that they name.
-                Some(_) => return Ok(None),
-            };
-            let key = (below.loaded.name().clone(), path.clone());
-            let judged = self.judge_change(below, to, &base, ours, &current);
-            let resolved = || self.resolved.get(&key).map(|content| Side::new(content.clone()));
-            match judged.result.or_else(resolved) {
-                Some(side) => current = side,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(current))
-    }
-
     fn judge_on(
         &self,
         index: usize,

@@ -1,5 +1,6 @@
 //! `overlaid bump`
 
+mod failure;
 mod scan;
 mod show;
 
@@ -10,19 +11,18 @@ use crate::bump::{
     FileEdit, OverlayPlan, OwnFile, PathPlan, Plan, Question, Resolved, Standing, add_commits, check_holds,
     edits, markdown, plan,
 };
-use crate::diagnostic::Diagnostic;
 use crate::escape::for_terminal;
 use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::io::bump_work::{Answer as Resolution, State, UnderWay, Work};
-use crate::io::merge_tool::{MergeTool, ToolError};
+use crate::io::merge_tool::MergeTool;
 use crate::io::own_edits::{self, Done, Lock};
 use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::store::Store;
 use crate::io::workspace::{LoadError, Workspace};
 use crate::merge::Style;
-use crate::overlay::Unwanted;
 
 use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
+use failure::{damaged, describe_edits_error, no_tool, would_be_broken, would_not_fit};
 
 /// Move the pin: what it costs, and the merge
 ///
@@ -187,13 +187,6 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let mut state = State::new(workspace.manifest.upstream.pin.value, to, &revision, args.style.into());
     state.drop_absorbed = args.drop_absorbed;
     bump.write(state, args.markdown, lock.as_ref(), ui)
-}
-
-fn damaged(file: &Path) -> Failure {
-    let message = format!("`{}` is damaged, so it cannot be told where the bump goes", file.display());
-    Failure::environment(message).with_hint(
-        "give it up: overlaid bump --abort; what you made of conflicts is kept in .overlaid/before",
-    )
 }
 
 fn answer(plan: &Plan) -> Answer {
@@ -400,16 +393,7 @@ impl Bump<'_> {
         };
         let before = Standing { manifest, overlays };
         let standing = Standing { manifest: &after.manifest, overlays: &after.overlays };
-        check_holds(before, standing, self.store).map_err(|unwanted| {
-            if let Unwanted::Upstream(error) = unwanted {
-                return error.into();
-            }
-            let message =
-                format!("after the move the overlays would not fit, so nothing is written: {unwanted}");
-            Failure { message, kind: FailureKind::NeedsPerson, ..Failure::from(unwanted) }.with_hint(
-                "if one of them stands on another, say so with its `needs`; or change it, and bump again",
-            )
-        })?;
+        check_holds(before, standing, self.store).map_err(would_not_fit)?;
         Ok(edits)
     }
 
@@ -463,60 +447,9 @@ impl Bump<'_> {
     }
 }
 
-fn describe_edits_error(error: crate::bump::EditsError) -> Failure {
-    use crate::bump::EditsError;
-    let message = error.to_string();
-    match error {
-        EditsError::NoPin { .. } | EditsError::NoFile(_) => Failure::input(message)
-            .with_hint("correct the [[upstream.also-pinned]] entry; overlaid verify shows where it stands"),
-        EditsError::Manifest(_) => Failure::input(message),
-        EditsError::NotText(_) => Failure::new(FailureKind::NeedsPerson, message)
-            .with_hint("make a patch of the overlay: a patch can name it"),
-        EditsError::Broken(diagnostics) => would_be_broken(diagnostics),
-        EditsError::Recut(_) => Failure::new(FailureKind::Bug, message),
-    }
-}
-
-/// What is wrong stands in a text that nobody has yet, so no place of it is shown.
-fn would_be_broken(mut problems: Vec<Diagnostic>) -> Failure {
-    for problem in &mut problems {
-        problem.at = None;
-        problem.more.clear();
-    }
-    Failure {
-        message: "the manifest would not be right after the move, so nothing is written".to_owned(),
-        kind: FailureKind::NeedsPerson,
-        ..Failure::diagnostics(problems)
-    }
-}
-
 /// The paths that wait for a person, with their overlays.
 fn open_paths(plan: &Plan) -> impl Iterator<Item = (&OverlayPlan, &PathPlan)> {
     let open = plan.overlays.iter().filter(|overlay| overlay.needs_person());
     open.flat_map(|overlay| overlay.paths.iter().map(move |path| (overlay, path)))
         .filter(|(_, path)| path.needs_person())
-}
-
-fn no_tool(error: ToolError) -> Failure {
-    let message = error.to_string();
-    match error {
-        ToolError::Run(..) => Failure::environment(message),
-        ToolError::NotNamed | ToolError::NoCommand(_) => Failure::input(message)
-            .with_hint("name a command: overlaid bump --tool='meld \"$LOCAL\" \"$MERGED\" \"$REMOTE\"'"),
-    }
-}
-
-impl From<own_edits::OwnEditError> for Failure {
-    fn from(error: own_edits::OwnEditError) -> Self {
-        use own_edits::OwnEditError;
-        let failure = Failure::environment(error.to_string());
-        match error {
-            OwnEditError::Pending => failure.with_hint(
-                "whichever it was, finish it: overlaid bump --continue; or take it back: overlaid bump --abort",
-            ),
-            OwnEditError::Backward => failure.with_hint("take it back: overlaid bump --abort"),
-            OwnEditError::Changed(_) | OwnEditError::Busy => failure.with_hint("run it again"),
-            _ => failure,
-        }
-    }
 }
