@@ -1,7 +1,10 @@
 //! `bump`, as a user meets it; git judges the merges, and a brute-force look at each commit judges the scan.
 
 mod crash;
+mod kept;
+mod moved;
 mod random;
+mod tags;
 
 use crate::support::{Project, Upstream, git_bytes, write};
 
@@ -166,8 +169,10 @@ fn a_place_that_should_repeat_the_pin_and_does_not_stops_it() {
     let project = Project::on(&upstream, &base, &(more.to_owned() + &files("one", &base, &["k.c"])));
     project.write("overlays/up/k.c", NUMBERS.replace("one", "ONE"));
     project.write("CMakeLists.txt", "GIT_TAG main\n");
-    let run = project.run(&["bump", "--to", &to]).expect(2);
-    assert!(run.stderr.contains("`CMakeLists.txt` should repeat the pin"), "{}", run.stderr);
+    for args in [&["bump", "--to", &to, "--dry-run"][..], &["bump", "--to", &to]] {
+        let run = project.run(args).expect(2);
+        assert!(run.stderr.contains("`CMakeLists.txt` should repeat the pin"), "{}", run.stderr);
+    }
     assert_eq!(project.read("overlays/up/k.c"), NUMBERS.replace("one", "ONE"));
     assert!(project.read("manifests/up.toml").contains(&format!("pin = \"{base}\"")));
 }

@@ -55,6 +55,7 @@ mod status;
 mod store;
 mod submodule;
 mod tileattn;
+mod together;
 mod verdicts;
 mod verify;
 mod verify_evidence;

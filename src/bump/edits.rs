@@ -52,6 +52,8 @@ pub enum EditsError {
     NoFile(PathBuf),
     /// The manifest has a form that this program does not edit.
     Manifest(EditError),
+    /// A path that a manifest, which is text, cannot name.
+    NotText(UpstreamPath),
     /// The manifest would not be right afterwards.
     Broken(Vec<Diagnostic>),
     /// A patch that was made anew does not do what it should.
@@ -68,6 +70,9 @@ impl std::fmt::Display for EditsError {
                 write!(f, "`{}` should repeat the pin and is not there", file.display())
             }
             EditsError::Manifest(error) => error.fmt(f),
+            EditsError::NotText(path) => {
+                write!(f, "upstream moved a path to {path}, which is no Unicode, so `files` cannot name it")
+            }
             EditsError::Broken(_) => f.write_str("the manifest would not be right after the move"),
             EditsError::Recut(file) => {
                 write!(
@@ -93,7 +98,9 @@ pub fn edits(
     repeats: &[OwnFile],
 ) -> Result<Vec<FileEdit>, EditsError> {
     let mut files = BTreeMap::new();
-    let mut text = manifest.text.to_string();
+    let moves_base = |plan: &&OverlayPlan| plan.moves_base && plan.fate != Fate::Dropped;
+    let moved = plan.overlays.iter().filter(moves_base).map(|plan| plan.name.as_str()).collect();
+    let mut text = edit::set_bases(&manifest.text, &moved, plan.to).map_err(EditsError::Manifest)?;
     for (plan_of, loaded) in plan.overlays.iter().zip(overlays) {
         let folder = manifest.overlay_folder();
         if plan_of.fate == Fate::Dropped {
@@ -104,7 +111,7 @@ pub fn edits(
             Kind::Patch(file) => edit_patch(plan_of, loaded, &folder.join(&file.value), &mut files)?,
             Kind::Commits { .. } | Kind::HeldBack { .. } | Kind::Delete(_) => {}
         }
-        text = edit_overlay(text, plan, plan_of, &loaded.overlay).map_err(EditsError::Manifest)?;
+        text = edit_globs(text, plan_of, &loaded.overlay)?;
     }
     drop_patches(plan, overlays, &manifest.overlay_folder(), &mut files);
     text = drop_overlays(text, plan, overlays).map_err(EditsError::Manifest)?;
@@ -305,34 +312,30 @@ fn gives_results(text: &[u8], paths: &[PathPlan]) -> bool {
     })
 }
 
-fn edit_overlay(
-    text: String,
-    plan: &Plan,
-    plan_of: &OverlayPlan,
-    overlay: &Overlay,
-) -> Result<String, EditError> {
-    let mut text = text;
-    if plan_of.moves_base {
-        text = edit::set_base(&text, plan_of.name.as_str(), plan.to)?;
-    }
+fn edit_globs(text: String, plan_of: &OverlayPlan, overlay: &Overlay) -> Result<String, EditsError> {
     let Kind::Files(globs) = &overlay.kind else { return Ok(text) };
-    // A path that is kept as a file of ours stays named; one that goes away must not be.
-    let moved: Vec<&PathPlan> =
-        plan_of.paths.iter().filter(|path| path.to.is_some() || path.result == Some(None)).collect();
-    if moved.is_empty() {
+    if plan_of.paths.iter().all(|path| path.to.is_none() && path.result != Some(None)) {
         return Ok(text);
     }
-    let mut named: Vec<String> = globs.iter().map(|glob| glob.value.clone()).collect();
-    for path in moved {
-        let old = path.path.to_string();
-        named.retain(|glob| *glob != old);
-        let new = path.new_path();
-        let is_named = named.iter().any(|glob| {
-            pattern::glob(glob).is_ok_and(|glob| glob.compile_matcher().is_match(new.to_os_path()))
-        });
-        if path.result != Some(None) && !is_named {
-            named.push(new.to_string());
+    let named = rename_globs(globs.iter().map(|glob| glob.value.clone()).collect(), &plan_of.paths)?;
+    edit::set_key(&text, plan_of.name.as_str(), "files", &Value::List(named)).map_err(EditsError::Manifest)
+}
+
+/// The `files` of an overlay once some of its paths moved or went away: the globs that still match one of its files, and
+/// the paths that none of them matches.
+fn rename_globs(globs: Vec<String>, paths: &[PathPlan]) -> Result<Vec<String>, EditsError> {
+    let there: Vec<&UpstreamPath> =
+        paths.iter().filter(|path| path.result != Some(None)).map(PathPlan::new_path).collect();
+    let matches = |glob: &str, path: &UpstreamPath| {
+        pattern::glob(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path.to_os_path()))
+    };
+    let mut named = globs;
+    named.retain(|glob| there.iter().any(|path| matches(glob, path)));
+    for path in there {
+        if !named.iter().any(|glob| matches(glob, path)) {
+            let text = std::str::from_utf8(path.as_bytes());
+            named.push(pattern::literal(text.map_err(|_| EditsError::NotText(path.clone()))?));
         }
     }
-    edit::set_key(&text, plan_of.name.as_str(), "files", &Value::List(named))
+    Ok(named)
 }

@@ -15,10 +15,13 @@
 
 mod commits;
 mod edits;
+mod hold;
 mod judge;
 mod markdown;
 mod markers;
+mod places;
 mod plan;
+mod renames;
 mod scan;
 mod subject;
 #[cfg(test)]
@@ -30,6 +33,7 @@ use crate::tree::Content;
 
 pub use commits::add_commits;
 pub use edits::{EditsError, FileEdit, OwnFile, edits};
+pub use hold::{Standing, check_holds};
 pub use judge::Misfit;
 pub use markdown::markdown;
 pub use markers::{Unresolved, check as check_markers};

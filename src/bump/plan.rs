@@ -6,13 +6,14 @@ use crate::id::{CommitId, Name, OverlayName, UpstreamPath};
 use crate::manifest::{Kind, Located};
 use crate::merge::Style;
 use crate::overlay::Loaded;
-use crate::provenance::inspect;
 use crate::tree::Content;
 use crate::upstream::{Upstream, UpstreamError};
 use crate::verify::marker;
 
-use super::judge::{Judged, Side};
-use super::subject::{Court, Lazy, Memo, Reading, Sides, Subject};
+use super::judge::Judged;
+use super::places::{keep_apart, keep_out_of_folders};
+use super::renames::follow_renames;
+use super::subject::{Court, Lazy, Memo, Reading, Subject};
 use super::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
 use crate::parallel::in_parallel;
 
@@ -50,6 +51,7 @@ pub fn plan(question: &Question<'_>, resolved: &Resolved) -> Plan {
     let places: Vec<usize> = (0..subjects.len()).collect();
     let mut overlays = in_parallel(&places, |index| plan_one(question, &court, *index));
     keep_apart(&subjects, &mut overlays);
+    keep_out_of_folders(question, &mut overlays);
     Plan { from: question.from, to: question.to, style: question.style, overlays }
 }
 
@@ -90,9 +92,7 @@ fn plan_one(question: &Question<'_>, court: &Court<'_>, index: usize) -> Overlay
             })
         })
         .collect();
-    if paths.iter().any(|path| path.outcome == Outcome::Gone) {
-        follow_renames(question, court, subject, &mut paths);
-    }
+    follow_renames(question, court, subject, &mut paths);
     let outcome = OverlayPlan::roll_up(paths.iter().map(|path| path.outcome));
     let is_left = |path: &PathPlan| {
         let differs = path.result.as_ref().map(|result| *result != path.theirs);
@@ -100,7 +100,7 @@ fn plan_one(question: &Question<'_>, court: &Court<'_>, index: usize) -> Overlay
     };
     let states: Vec<(Outcome, bool)> = paths.iter().map(|path| (path.outcome, is_left(path))).collect();
     let fate = if is_over(subject.loaded, &states) { Fate::CannotStay } else { Fate::Stays };
-    let why = whole_trouble(subject.loaded, &states);
+    let why = whole_trouble(subject.loaded, &states).or_else(|| nothing_left(subject.loaded, &paths));
     let is_kept = paths.iter().any(|path| path.outcome == Outcome::Kept);
     let has_base = subject.loaded.overlay.base.as_ref().is_some_and(|base| base.value != question.to);
     let moves_base = has_base && !is_kept && !matches!(subject.loaded.overlay.kind, Kind::HeldBack { .. });
@@ -141,62 +141,12 @@ fn path_plan(path: &UpstreamPath, judged: Judged, theirs: Option<Content>) -> Pa
     }
 }
 
-/// Looks where paths went that upstream has no more, and merges there.
-fn follow_renames(question: &Question<'_>, court: &Court<'_>, subject: &Subject<'_>, paths: &mut [PathPlan]) {
-    let report = inspect(&[subject.loaded], question.overlays, question.to, None, question.upstream);
-    let moved: BTreeMap<UpstreamPath, (UpstreamPath, u8)> = report
-        .into_iter()
-        .flat_map(|report| report.paths)
-        .filter_map(|path| Some((path.path, path.to?)))
-        .collect();
-    for path in paths.iter_mut().filter(|path| path.outcome == Outcome::Gone) {
-        let Some((to, similarity)) = moved.get(&path.path) else { continue };
-        // A path that the overlay has, too, cannot take a second content.
-        if subject.sides.contains_key(to) {
-            continue;
-        }
-        let Sides::Change { base, ours, .. } = &subject.sides[&path.path] else { continue };
-        let sides = || -> Result<(Side, Side), UpstreamError> {
-            let theirs = Lazy::at(question.upstream, question.to, to)?.load(question.upstream)?;
-            Ok((base.load(question.upstream)?, theirs))
-        };
-        let Ok((base, theirs)) = sides() else { continue };
-        let judged = court.judge_change(subject, to, &base, ours, &theirs);
-        let key = (subject.loaded.name().clone(), path.path.clone());
-        let result =
-            judged.result.or_else(|| court.resolved.get(&key).map(|content| Side::new(content.clone())));
-        path.outcome = Outcome::Renamed;
-        path.why = format!("upstream moved the path to {to} ({similarity} % alike); there: {}", judged.why);
-        path.to = Some((to.clone(), *similarity));
-        path.misfit = judged.misfit;
-        path.result = result.map(|side| side.0.map(|(_, content)| content));
-        path.theirs = theirs.0.map(|(_, content)| content);
-    }
-}
-
-/// Two overlays do not move to one path, and none moves to where another one's file is: a person must say what is meant.
-fn keep_apart(subjects: &[Subject<'_>], overlays: &mut [OverlayPlan]) {
-    let mut taken: BTreeMap<UpstreamPath, OverlayName> = BTreeMap::new();
-    for subject in subjects.iter().filter(|subject| subject.loaded.overlay.kind.is_whole()) {
-        taken.extend(subject.sides.keys().map(|path| (path.clone(), subject.loaded.name().clone())));
-    }
-    for (overlay, subject) in overlays.iter_mut().zip(subjects) {
-        if !subject.loaded.overlay.kind.is_whole() {
-            continue;
-        }
-        for path in &mut overlay.paths {
-            let Some((to, _)) = &path.to else { continue };
-            match taken.get(to) {
-                Some(other) => {
-                    path.why =
-                        format!("upstream moved the path to {to}, and overlay `{other}` is there, too");
-                    path.result = None;
-                    path.misfit = None;
-                }
-                None => drop(taken.insert(to.clone(), overlay.name.clone())),
-            }
-        }
-    }
+/// An overlay of files of which no file would be left.
+fn nothing_left(loaded: &Loaded, paths: &[PathPlan]) -> Option<String> {
+    let is_whole = matches!(loaded.overlay.kind, Kind::Files(_));
+    let is_empty = !paths.is_empty() && paths.iter().all(|path| path.result == Some(None));
+    (is_whole && is_empty)
+        .then(|| format!("nothing would be left of it: remove overlay `{}` from the manifest", loaded.name()))
 }
 
 /// What the paths do not say one by one: their outcomes, and whether anything is left of the overlay there.

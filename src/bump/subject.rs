@@ -10,8 +10,11 @@ use crate::provenance::absorb::is_absorbed;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
-use super::judge::{Judged, Marking, Side, does_the_same, had, judge, misfit};
+use super::judge::{Judged, Marking, Side, does_the_same, had, judge};
 use super::{Outcome, Resolved};
+
+/// What there is to do where commits do not fit: bump cannot hand out a file of theirs.
+pub(super) const NO_FILE: &str = "name other commits in the manifest, or make a patch of it";
 
 /// A content that is read when it is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,7 +231,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Those that an overlay needs, and those that they need, in the order in which they are applied.
-    fn needed(&self, index: usize) -> Vec<usize> {
+    pub(super) fn needed(&self, index: usize) -> Vec<usize> {
         let mut found = BTreeSet::new();
         let mut open = vec![index];
         while let Some(next) = open.pop() {
@@ -245,7 +248,7 @@ impl<'a> Reading<'a> {
     }
 
     /// All that are applied before an overlay and can be on together with it.
-    fn earlier(&self, index: usize) -> Vec<usize> {
+    pub(super) fn earlier(&self, index: usize) -> Vec<usize> {
         let this = &self.overlays[index].overlay;
         let before = (0..self.overlays.len()).filter(|other| {
             let overlay = &self.overlays[*other].overlay;
@@ -466,13 +469,8 @@ impl Court<'_> {
             (true, false) => Outcome::Collides,
             _ => Outcome::Conflict,
         };
-        let marked = match &unfit.conflict {
-            Conflict::Text { marked, .. } => Some(marked.clone()),
-            _ => None,
-        };
-        let why = format!("the commit does not fit there: {}", unfit.conflict);
-        let misfit = Some(misfit(&unfit.before, &unfit.after, &current, marked));
-        Ok(Judged { misfit, ..Judged::open(outcome, why) })
+        // No misfit, which would be handed to a person: no file of ours could take what they make of it.
+        Ok(Judged::open(outcome, format!("the commit does not fit there: {}; {NO_FILE}", unfit.conflict)))
     }
 
     /// Puts commits on a content, one after the other, as far as they fit.
@@ -488,17 +486,16 @@ impl Court<'_> {
             let (before, after) = (before.load(self.upstream)?, after.load(self.upstream)?);
             match merge(before.content(), current.content(), after.content(), self.style, labels) {
                 Merged::Clean(content) => current = Side::new(content),
-                Merged::Conflict(conflict) => return Ok((current, Some(Unfit { before, after, conflict }))),
+                Merged::Conflict(conflict) => return Ok((current, Some(Unfit { before, conflict }))),
             }
         }
         Ok((current, None))
     }
 }
 
-/// A commit that does not fit on a path: the path before and after it.
+/// A commit that does not fit on a path, and the path before it.
 struct Unfit {
     before: Side,
-    after: Side,
     conflict: Conflict,
 }
 

@@ -39,6 +39,7 @@ pub struct Args {
 /// # Errors
 /// If the overlay's state cannot be accepted, or the manifest cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let lock = context.lock(ui)?;
     let workspace = without_problems(context.workspace()?)?;
     let manifest = &workspace.manifest;
     let Some(loaded) = workspace.overlay(&args.overlay) else {
@@ -80,7 +81,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         mode: None,
     };
     if text != *manifest.text {
-        own_edits::write(&context.root, &[edit])?;
+        own_edits::write(&lock, &[edit])?;
     }
     if ui.is_json() {
         ui.document(&json!({

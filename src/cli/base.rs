@@ -48,6 +48,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let mut documents = Vec::new();
     let mut known = BTreeSet::new();
     let mut answer = Answer::Yes;
+    let _lock = if args.write { Some(context.lock(ui)?) } else { None };
     let workspaces = if args.write { vec![context.workspace()?] } else { context.workspaces()? };
     for workspace in workspaces {
         let workspace = without_problems(workspace)?;

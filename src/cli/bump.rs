@@ -1,5 +1,6 @@
 //! `overlaid bump`
 
+mod failure;
 mod scan;
 mod show;
 
@@ -7,19 +8,21 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::bump::{
-    OverlayPlan, OwnFile, PathPlan, Plan, Question, Resolved, add_commits, edits, markdown, plan,
+    FileEdit, OverlayPlan, OwnFile, PathPlan, Plan, Question, Resolved, Standing, add_commits, check_holds,
+    edits, markdown, plan,
 };
 use crate::escape::for_terminal;
 use crate::id::{CommitId, OverlayName, UpstreamPath};
-use crate::io::bump_work::{Answer as Resolution, State, Work};
-use crate::io::merge_tool::{MergeTool, ToolError};
-use crate::io::own_edits::{self, Done};
-use crate::io::own_files::{Disk, OwnFiles, hide_from_git};
+use crate::io::bump_work::{Answer as Resolution, State, UnderWay, Work};
+use crate::io::merge_tool::MergeTool;
+use crate::io::own_edits::{self, Done, Lock};
+use crate::io::own_files::{Disk, Edited, OwnFiles, hide_from_git};
 use crate::io::store::Store;
-use crate::io::workspace::Workspace;
+use crate::io::workspace::{LoadError, Workspace};
 use crate::merge::Style;
 
 use super::{Answer, Context, Failure, FailureKind, Ui, without_problems};
+use failure::{damaged, describe_edits_error, no_tool, would_be_broken, would_not_fit};
 
 /// Move the pin: what it costs, and the merge
 ///
@@ -107,7 +110,16 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         Some(asked) => Some(MergeTool::find(&context.root, asked.as_deref()).map_err(no_tool)?),
         None => None,
     };
-    let finished = if args.go_on { own_edits::finish(&context.root)? } else { None };
+    // A look writes nothing, so it waits for nobody.
+    let lock = match (args.scan || args.dry_run, args.go_on) {
+        (true, _) => None,
+        (_, true) => Some(context.lock_anyhow(ui)?),
+        _ => Some(context.lock(ui)?),
+    };
+    let finished = match &lock {
+        Some(lock) if args.go_on => own_edits::finish(lock)?,
+        _ => None,
+    };
     if let Some(done) = &finished {
         show::written(done, ui);
     }
@@ -119,17 +131,20 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
     let under_way = work.load()?;
     if args.go_on {
-        let Some(mut state) = under_way else {
-            if finished.is_some() {
-                return Ok(Answer::Yes);
+        let mut state = match under_way {
+            UnderWay::Move(state) => state,
+            UnderWay::Damaged(file) => return Err(damaged(&file)),
+            UnderWay::No if finished.is_some() => return Ok(Answer::Yes),
+            UnderWay::No => {
+                let failure = Failure::input("no bump is under way");
+                return Err(failure.with_hint("start one: overlaid bump --to REV"));
             }
-            return Err(Failure::input("no bump is under way").with_hint("start one: overlaid bump --to REV"));
         };
         let store = context.store_with(&workspace, Some(&state.to.to_string()), ui)?;
         let style = state.style();
         state.drop_absorbed |= args.drop_absorbed;
         let bump = Bump { context, workspace: &workspace, store: &store, work: &work, style, tool };
-        return bump.write(state, args.markdown, ui);
+        return bump.write(state, args.markdown, lock.as_ref(), ui);
     }
     let branch = workspace.manifest.upstream.branch.as_ref().map(|branch| branch.value.clone());
     let Some(revision) = args.to.clone().or(branch) else {
@@ -151,16 +166,27 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
             add_commits(&mut plan, &store)?;
         }
         bump.report(&plan, &revision, args.markdown, None, ui);
-        return Ok(answer(&plan));
+        let answer = answer(&plan);
+        // What the run itself would refuse is refused here, too.
+        if answer == Answer::Yes {
+            bump.edits(&plan)?;
+        }
+        return Ok(answer);
     }
-    if let Some(state) = under_way {
-        let message =
-            format!("a bump to {} ({}) is under way", for_terminal(&state.called), state.to.short());
-        return Err(Failure::input(message).with_hint("overlaid bump --continue, or overlaid bump --abort"));
+    match under_way {
+        UnderWay::No => {}
+        UnderWay::Damaged(file) => return Err(damaged(&file)),
+        UnderWay::Move(state) => {
+            let message =
+                format!("a bump to {} ({}) is under way", for_terminal(&state.called), state.to.short());
+            return Err(
+                Failure::input(message).with_hint("overlaid bump --continue, or overlaid bump --abort")
+            );
+        }
     }
     let mut state = State::new(workspace.manifest.upstream.pin.value, to, &revision, args.style.into());
     state.drop_absorbed = args.drop_absorbed;
-    bump.write(state, args.markdown, ui)
+    bump.write(state, args.markdown, lock.as_ref(), ui)
 }
 
 fn answer(plan: &Plan) -> Answer {
@@ -188,7 +214,8 @@ fn resolve(store: &Store, revision: &str) -> Result<CommitId, Failure> {
 }
 
 fn abort(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
-    let taken_back = own_edits::take_back(&context.root)?;
+    let lock = context.lock_anyhow(ui)?;
+    let taken_back = own_edits::take_back(&lock)?;
     if let Some(done) = &taken_back {
         show::taken_back(done, ui);
     }
@@ -197,12 +224,16 @@ fn abort(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
         workspace => workspace?,
     };
     let work = Work::of(&context.root, &workspace.manifest.upstream.name.value);
-    let Some(state) = work.load()? else {
-        ui.note("no bump is under way");
-        return Ok(Answer::Yes);
+    let state = match work.load()? {
+        UnderWay::No => {
+            ui.note("no bump is under way");
+            return Ok(Answer::Yes);
+        }
+        UnderWay::Move(state) => Some(state),
+        UnderWay::Damaged(_) => None,
     };
-    let kept = work.end(&state, false)?;
-    ui.note(format_args!("given up: the pin stays at {}", state.from));
+    let kept = work.end(state.as_ref(), None)?;
+    ui.note(format_args!("given up: the pin stays at {}", workspace.manifest.upstream.pin.value));
     if let Some(kept) = kept {
         ui.note(format_args!("what you made of the conflicts is in `{}`", kept.display()));
     }
@@ -260,7 +291,8 @@ impl Bump<'_> {
             for overlay in &plan.overlays {
                 for path in &overlay.paths {
                     let Some(misfit) = &path.misfit else { continue };
-                    match self.work.answer(state, &overlay.name, &path.path, misfit)? {
+                    let at = (&path.path, path.new_path());
+                    match self.work.answer(state, &overlay.name, at, misfit)? {
                         Resolution::Content(content) => {
                             resolved.insert((overlay.name.clone(), path.path.clone()), content);
                         }
@@ -270,6 +302,14 @@ impl Bump<'_> {
                                 "{} line {}: a conflict marker is left",
                                 file.display(),
                                 found.line
+                            ));
+                        }
+                        Resolution::LeadsOut => {
+                            let file = self.work.file(&overlay.name, &path.path);
+                            markers.push(format!(
+                                "{}: the link leads out of the tree; put the file itself there, or a relative link \
+                                 within the tree",
+                                file.display()
                             ));
                         }
                         Resolution::None => {}
@@ -284,7 +324,17 @@ impl Bump<'_> {
     }
 
     /// Writes all, or asks a person and writes nothing.
-    fn write(&self, mut state: State, as_markdown: bool, ui: &mut Ui) -> Result<Answer, Failure> {
+    fn write(
+        &self,
+        mut state: State,
+        as_markdown: bool,
+        lock: Option<&Lock>,
+        ui: &mut Ui,
+    ) -> Result<Answer, Failure> {
+        let Some(lock) = lock else {
+            return Err(Failure::new(FailureKind::Bug, "a bump writes without the lock"));
+        };
+
         let mut offered = BTreeSet::new();
         let plan = loop {
             let (plan, markers) = self.plan_resolved(&state)?;
@@ -307,23 +357,44 @@ impl Bump<'_> {
                 continue;
             }
             self.report(&plan, &state.called, as_markdown, None, ui);
-            show::ask(&plan, self.work, ui);
+            show::ask(&plan, &self.workspace.overlays, self.work, ui);
             for marker in markers {
                 ui.note(marker);
             }
             return Ok(Answer::NeedsPerson);
         };
-        let mut edits = edits(&plan, &self.workspace.overlays, &self.workspace.manifest, &self.repeats()?)
-            .map_err(describe_edits_error)?;
+        let mut edits = self.edits(&plan)?;
         edits.extend(super::lock::follow(self.context, &edits, ui));
-        let done = own_edits::write(&self.context.root, &edits)?;
+        let done = own_edits::write(lock, &edits)?;
         self.hide()?;
-        if self.work.load()?.is_some() {
-            self.work.end(&state, true)?;
-        }
+        let kept = match self.work.load()? {
+            UnderWay::No => None,
+            _ => self.work.end(Some(&state), Some(&plan))?,
+        };
         self.report(&plan, &state.called, as_markdown, Some(&done), ui);
         show::written(&done, ui);
+        if let Some(kept) = kept {
+            ui.note(format_args!("what you made of conflicts and was not used is in {}", kept.display()));
+        }
         Ok(Answer::Yes)
+    }
+
+    /// The files that change. They are looked at as they would be: what no command could work with is not written.
+    fn edits(&self, plan: &Plan) -> Result<Vec<FileEdit>, Failure> {
+        let Workspace { manifest, overlays, .. } = self.workspace;
+        let edits = edits(plan, overlays, manifest, &self.repeats()?).map_err(describe_edits_error)?;
+        let disk = Disk::new(&self.workspace.root);
+        let after = Workspace::load_from(&Edited::new(&disk, &edits), &self.workspace.root, &manifest.file);
+        let after = match after {
+            Ok(after) if after.problems.is_empty() => after,
+            Ok(after) => return Err(would_be_broken(after.problems)),
+            Err(LoadError::Manifest(problems)) => return Err(would_be_broken(problems)),
+            Err(error) => return Err(error.into()),
+        };
+        let before = Standing { manifest, overlays };
+        let standing = Standing { manifest: &after.manifest, overlays: &after.overlays };
+        check_holds(before, standing, self.store).map_err(would_not_fit)?;
+        Ok(edits)
     }
 
     /// Hands conflicts to the merge tool, each once. Whether one may be resolved now.
@@ -376,45 +447,9 @@ impl Bump<'_> {
     }
 }
 
-fn describe_edits_error(error: crate::bump::EditsError) -> Failure {
-    use crate::bump::EditsError;
-    let message = error.to_string();
-    match error {
-        EditsError::NoPin { .. } | EditsError::NoFile(_) => Failure::input(message)
-            .with_hint("correct the [[upstream.also-pinned]] entry; overlaid verify shows where it stands"),
-        EditsError::Manifest(_) => Failure::input(message),
-        EditsError::Broken(diagnostics) => Failure { message, ..Failure::diagnostics(diagnostics) },
-        EditsError::Recut(_) => Failure::new(FailureKind::Bug, message),
-    }
-}
-
 /// The paths that wait for a person, with their overlays.
 fn open_paths(plan: &Plan) -> impl Iterator<Item = (&OverlayPlan, &PathPlan)> {
     let open = plan.overlays.iter().filter(|overlay| overlay.needs_person());
     open.flat_map(|overlay| overlay.paths.iter().map(move |path| (overlay, path)))
         .filter(|(_, path)| path.needs_person())
-}
-
-fn no_tool(error: ToolError) -> Failure {
-    let message = error.to_string();
-    match error {
-        ToolError::Run(..) => Failure::environment(message),
-        ToolError::NotNamed | ToolError::NoCommand(_) => Failure::input(message)
-            .with_hint("name a command: overlaid bump --tool='meld \"$LOCAL\" \"$MERGED\" \"$REMOTE\"'"),
-    }
-}
-
-impl From<own_edits::OwnEditError> for Failure {
-    fn from(error: own_edits::OwnEditError) -> Self {
-        use own_edits::OwnEditError;
-        let failure = Failure::environment(error.to_string());
-        match error {
-            OwnEditError::Pending => failure.with_hint(
-                "whichever it was, finish it: overlaid bump --continue; or take it back: overlaid bump --abort",
-            ),
-            OwnEditError::Backward => failure.with_hint("take it back: overlaid bump --abort"),
-            OwnEditError::Changed(_) => failure.with_hint("run it again"),
-            _ => failure,
-        }
-    }
 }

@@ -15,7 +15,7 @@ use crate::io::workspace::{LoadError, Workspace, find_manifests};
 use crate::manifest::{Kind, Located, Manifest, Profile, Witness};
 use crate::upstream::Upstream;
 
-use super::error::Failure;
+use super::error::{Failure, FailureKind};
 use super::ui::Ui;
 
 /// The global options, resolved.
@@ -110,12 +110,36 @@ impl Context {
         Ok(Workspace::load(&self.root, file)?)
     }
 
-    /// That no command was interrupted while it wrote files of ours.
+    /// That no command was interrupted while it wrote files of ours. One that writes just now is waited for.
     fn nothing_pending(&self) -> Result<(), Failure> {
-        match own_edits::pending(&self.root) {
+        match own_edits::interrupted(&self.root)? {
             Some(_) => Err(own_edits::OwnEditError::Pending.into()),
             None => Ok(()),
         }
+    }
+
+    /// The right to write files of ours, for a command that will: taken before the manifest is read, so that what is
+    /// written follows from what is there. Waits for a run that has it.
+    ///
+    /// # Errors
+    /// If it cannot be had, there is no manifest, or another command was interrupted while it wrote.
+    pub fn lock(&self, ui: &mut Ui) -> Result<own_edits::Lock, Failure> {
+        // Nothing is made where no repository of ours is.
+        self.manifest_files()?;
+        let lock = self.lock_anyhow(ui)?;
+        match own_edits::pending(&self.root) {
+            Some(_) => Err(own_edits::OwnEditError::Pending.into()),
+            None => Ok(lock),
+        }
+    }
+
+    /// As [`Context::lock`], for `init`, which needs no manifest, and for what ends an interrupted write.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn lock_anyhow(&self, ui: &mut Ui) -> Result<own_edits::Lock, Failure> {
+        let mut waiting = || ui.note("waiting: another overlaid writes files of this repository");
+        Ok(own_edits::Lock::take(&self.root, &mut waiting)?)
     }
 
     /// The profile that was chosen, or the only one; `None` if the manifest has several and none was chosen,
@@ -259,9 +283,13 @@ impl Context {
                 what: "the new pin".to_owned(),
             });
         }
+        let is_typed = |id: CommitId| {
+            matches!(&wanted, Some(Ok(typed)) if *typed == id)
+                && named.iter().filter(|named| named.need.commit == id).count() == 1
+        };
         let root = std::path::absolute(&self.root)
             .map_err(|error| Failure::environment("cannot tell where the repository is").caused_by(error))?;
-        let spec = StoreSpec {
+        let mut spec = StoreSpec {
             name: upstream.name.value.clone(),
             url: upstream.url.value.clone(),
             repo_root: root,
@@ -278,11 +306,18 @@ impl Context {
                 Progress::Line(line) => line,
             });
         };
-        let opened = store::open(&spec, &environment, &mut tell)
-            .map_err(|error| describe_store_error(&error, &workspace.manifest, &named))
-            .and_then(|store| {
-                add_submodules(store, &spec, &workspace.manifest, &named, &environment, &mut tell)
-            });
+        let mut opened = store::open(&spec, &environment, &mut tell);
+        // A person may type the id of a tag; in a manifest it is a mistake.
+        if let Err(StoreError::Tag { tag, commit }) = opened
+            && is_typed(tag)
+        {
+            spec.need.iter_mut().filter(|need| need.commit == tag).for_each(|need| need.commit = commit);
+            opened = store::open(&spec, &environment, &mut tell);
+        }
+        let opened =
+            opened.map_err(|error| describe_store_error(&error, &workspace.manifest, &named)).and_then(
+                |store| add_submodules(store, &spec, &workspace.manifest, &named, &environment, &mut tell),
+            );
         ui.end_progress();
         opened
     }
@@ -409,6 +444,17 @@ fn describe_store_error(error: &StoreError, manifest: &Manifest, named: &[Named]
     });
     let mut failure = Failure::environment(error.to_string());
     failure.diagnostics = places.collect();
+    if let StoreError::Tag { tag, .. } = error {
+        let at = named.iter().filter(|named| named.need.commit == *tag);
+        failure.kind = FailureKind::Input;
+        failure.diagnostics = at
+            .map(|named| {
+                let message = format!("{}, {tag}, is a tag and not a commit", named.what);
+                Diagnostic::error("tag-not-commit", message)
+                    .at(manifest.place(named.span.clone(), "named here"))
+            })
+            .collect();
+    }
     let variable = store::variable(&manifest.upstream.name.value);
     failure.hint = error.hint().map(|hint| hint.replace(ANY_CLONE, &format!("{variable}=DIR")));
     failure

@@ -63,6 +63,7 @@ pub struct Args {
 /// # Errors
 /// If the manifest, the upstream or evidence cannot be read, or files cannot be written. Nothing has changed then.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let lock = if args.dry_run { None } else { Some(context.lock(ui)?) };
     let workspace = without_problems(context.workspace()?)?;
     let mut all: Vec<&Loaded> = Vec::new();
     for name in &args.overlays {
@@ -107,8 +108,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         records.push((&one.gathered, retired));
     }
     let mut drop = Drop::plan(&workspace, &records, Rc::clone(&store))?;
-    if !args.dry_run {
-        drop.write(context, &workspace, args.tree.as_deref(), ui)?;
+    if let Some(lock) = &lock {
+        drop.write(context, &workspace, (lock, args.tree.as_deref()), ui)?;
     }
     drop.say(&workspace, !args.dry_run, ui);
     Ok(Answer::Yes)

@@ -93,6 +93,7 @@ impl Target<'_> {
 /// # Errors
 /// If something cannot be read or taken over.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let lock = if args.dry_run { None } else { Some(context.lock(ui)?) };
     let workspace = without_problems(context.workspace()?)?;
     let (format, read) = read(context, args, &workspace)?;
     let store = context.store(&workspace, ui)?;
@@ -108,8 +109,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     let report = write::check(&target, &edits)?;
     show(&rows, &left_out, &report, args, ui);
-    if !args.dry_run {
-        write::write(&target, edits, ui)?;
+    if let Some(lock) = &lock {
+        write::write(&target, edits, lock, ui)?;
     }
     rows.retain(|row| row.is_doubtful);
     Ok(if rows.is_empty() { Answer::Yes } else { Answer::NeedsPerson })

@@ -106,6 +106,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         return test::run(context, name, args.python, ui);
     }
     let root = &context.root;
+    let lock = if args.dry_run { None } else { Some(context.lock_anyhow(ui)?) };
     let texts = texts(root)?;
     let mut found = match (&args.url, &args.pin) {
         (Some(url), Some(pin)) => vec![named(url, pin, args.name.as_deref())?],
@@ -127,8 +128,8 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     }
     ui.end_progress();
     show(&rows, args, ui);
-    if !args.dry_run {
-        write::write(root, &rows, ui)?;
+    if let Some(lock) = &lock {
+        write::write(lock, &rows, ui)?;
     }
     Ok(rows.iter().map(|(_, outcome)| outcome.answer()).max().unwrap_or(Answer::Yes))
 }

@@ -42,6 +42,7 @@ pub struct Args {
 /// # Errors
 /// If the manifest or the upstream cannot be read, the overlays do not fit, or a file cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let _lock = if args.check { None } else { Some(context.lock(ui)?) };
     let workspace = without_problems(context.workspace()?)?;
     let built = make(context, &workspace, args.vendor || vendors(&workspace)?, ui)?;
     for note in &built.notes {
@@ -141,7 +142,11 @@ pub(super) fn follow(context: &Context, edits: &[FileEdit], ui: &mut Ui) -> Vec<
     match renewed(context, &Edited::new(&disk, edits), ui) {
         Ok(edits) => edits,
         Err(failure) => {
-            ui.warn(format_args!("the lock will be stale, and cannot be made anew: {}", failure.message));
+            let why = match failure.diagnostics.first() {
+                Some(first) if failure.message.is_empty() => first.brief(),
+                _ => failure.message,
+            };
+            ui.warn(format_args!("the lock will be stale, and cannot be made anew: {why}"));
             ui.note("make it: overlaid lock");
             Vec::new()
         }

@@ -318,8 +318,16 @@ fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> 
     })?;
     let mut witnesses_noted = false;
     if !args.dry_run {
-        witnesses_noted = note_witnesses(&workspace, &outcome, ui);
-        note_verdicts(&workspace, profile_name(profile), &outcome, &reports, ui);
+        // A proof can take hours, so others are kept out only now.
+        match context.lock(ui) {
+            Ok(_lock) => {
+                witnesses_noted = note_witnesses(&workspace, &outcome, ui);
+                note_verdicts(&workspace, profile_name(profile), &outcome, &reports, ui);
+            }
+            Err(failure) => {
+                ui.warn(format_args!("verdicts and witnesses are not noted: {}", failure.message));
+            }
+        }
     }
     let text = if ui.is_json() {
         format!("{:#}", document(&workspace, profile_name(profile), &outcome))

@@ -65,6 +65,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     if args.undo {
         return undo(context, ui);
     }
+    let lock = if args.dry_run { None } else { Some(context.lock(ui)?) };
     let workspace = without_problems(context.workspace()?)?;
     let name = match &args.overlay {
         Some(name) => name.clone(),
@@ -104,12 +105,12 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let after = without_problems(after)?;
     let after_sides = prove(&after, &stand, args.new.as_ref(), &sides, &edited, &store)?;
     let broken = broken_later(&workspace, &after, context, &store)?;
-    if args.dry_run {
+    let Some(lock) = &lock else {
         report(context, &name, &planned, args, &broken, ui);
         return Ok(Answer::No);
-    }
+    };
     planned.edits.extend(super::lock::follow(context, &planned.edits, ui));
-    scratch::write_undoably(&context.root, loaded.name(), &planned.edits)?;
+    scratch::write_undoably(lock, loaded.name(), &planned.edits)?;
     // The new overlay goes on behind this one, so it is not in this folder.
     for path in &planned.to_new {
         let before = match sides.with.changes.get(path) {
@@ -324,7 +325,8 @@ fn with_commands(mut failure: Failure, context: &Context, name: &str) -> Failure
 }
 
 fn undo(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
-    let Some((name, done)) = scratch::undo(&context.root)? else {
+    let lock = context.lock(ui)?;
+    let Some((name, done)) = scratch::undo(&lock)? else {
         return Err(Failure::input("there is no refresh to take back"));
     };
     // The folder was made from what the files are again.

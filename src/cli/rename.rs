@@ -53,6 +53,7 @@ fn left_behind(workspace: &Workspace, args: &Args) -> Option<Scratch> {
 /// # Errors
 /// If the overlay cannot be renamed, or files cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let lock = context.lock(ui)?;
     let workspace = without_problems(context.workspace()?)?;
     if let Some(scratch) = left_behind(&workspace, args) {
         scratch.rename_to(&args.new)?;
@@ -75,7 +76,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         same_tree(context, &workspace, &after, &store)?;
     }
     edits.extend(super::lock::follow(context, &edits, ui));
-    own_edits::write(&context.root, &edits)?;
+    own_edits::write(&lock, &edits)?;
     if scratch.note().is_some() {
         scratch.rename_to(&args.new)?;
     }

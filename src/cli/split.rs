@@ -58,6 +58,7 @@ pub struct Args {
 /// # Errors
 /// If the overlay cannot be split, or files cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
+    let lock = if args.new.is_some() { Some(context.lock(ui)?) } else { None };
     let workspace = without_problems(context.workspace()?)?;
     let loaded = overlay_of(&workspace, &args.overlay)?;
     if let Some(group) = &loaded.overlay.rivals {
@@ -80,7 +81,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         let message = format!("overlay `{}` has no content of ours that could be split", args.overlay);
         return Err(Failure::new(FailureKind::NeedsPerson, message));
     };
-    let (Some(new), Some(reason)) = (&args.new, &args.reason) else {
+    let (Some(new), Some(reason), Some(lock)) = (&args.new, &args.reason, &lock) else {
         list(context, args, &patch, ui);
         return Ok(Answer::Yes);
     };
@@ -101,7 +102,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     prove(&after, &stand, Some(new), &sides, &Changes::new(), &store)?;
     same_tree(context, &workspace, &after, &store)?;
     edits.extend(super::lock::follow(context, &edits, ui));
-    own_edits::write(&context.root, &edits)?;
+    own_edits::write(lock, &edits)?;
     let needed_by: Vec<&str> = workspace
         .overlays
         .iter()

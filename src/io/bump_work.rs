@@ -2,10 +2,12 @@
 //!
 //! `.overlaid/bump/<upstream>/bump.json` says where the move goes; `<overlay>/<path>` beside it has the conflict markers.
 //! Where there are no lines to mark, `<path>.ours`, `.theirs` and `.base` are what the sides have; a person puts the
-//! result at `<path>`, or an empty file at `<path>.deleted`. What a person wrote is never overwritten or deleted.
+//! result at `<path>`, or an empty file at `<path>.deleted`. What a person wrote is never overwritten, and deleted only once
+//! it is in the overlay.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use super::merge_tool::Conflict;
 use super::own_files::{Disk, OwnFiles};
-use crate::bump::{Misfit, Unresolved, check_markers};
+use crate::bump::{Fate, Misfit, Plan, Unresolved, check_markers};
 use crate::id::{BlobId, CommitId, Name, OverlayName, UpstreamPath};
 use crate::merge::Style;
 use crate::tree::{Content, Mode};
 
-use super::workspace::LoadError;
+use super::workspace::{LoadError, leads_out};
 
 const STATE: &str = "bump.json";
 
@@ -38,6 +40,17 @@ pub struct State {
     /// Whether overlays that upstream has wholly are dropped.
     #[serde(default)]
     pub drop_absorbed: bool,
+}
+
+/// Whether a move is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnderWay {
+    /// None is.
+    No,
+    /// This one.
+    Move(State),
+    /// One is, and this file, which says where it goes, cannot be understood.
+    Damaged(PathBuf),
 }
 
 /// A path that a person has to look at.
@@ -60,6 +73,8 @@ pub enum Answer {
     None,
     /// A marker is left.
     Marker(Unresolved),
+    /// A link to a place out of the tree.
+    LeadsOut,
     /// A content; `None`: the path goes away.
     Content(Option<Content>),
 }
@@ -126,14 +141,14 @@ impl Work {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn load(&self) -> Result<Option<State>> {
-        let file = self.root.join(&self.dir).join(STATE);
-        let text = match fs::read(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_at(&file)(error)),
-        };
-        serde_json::from_slice(&text).map(Some).map_err(|error| io_at(&file)(io::Error::other(error)))
+    pub fn load(&self) -> Result<UnderWay> {
+        let name = self.dir.join(STATE);
+        let file = self.root.join(&name);
+        match fs::read(&file) {
+            Ok(text) => Ok(serde_json::from_slice(&text).map_or(UnderWay::Damaged(name), UnderWay::Move)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(UnderWay::No),
+            Err(error) => Err(io_at(&file)(error)),
+        }
     }
 
     /// Writes down where the move goes.
@@ -145,7 +160,9 @@ impl Work {
         let (file, draft) = (dir.join(STATE), dir.join(format!("{STATE}.new")));
         let text = serde_json::to_vec_pretty(state).map_err(|error| io_at(&file)(io::Error::other(error)))?;
         fs::create_dir_all(&dir).map_err(io_at(&dir))?;
-        fs::write(&draft, text).map_err(io_at(&draft))?;
+        // On the disk before it has its name, so that it is never half there.
+        let mut written = fs::File::create(&draft).map_err(io_at(&draft))?;
+        written.write_all(&text).and_then(|()| written.sync_all()).map_err(io_at(&draft))?;
         fs::rename(&draft, &file).map_err(io_at(&file))
     }
 
@@ -173,7 +190,9 @@ impl Work {
                 return Ok(());
             }
             // Something else collides now; the answer to the question before is kept beside it.
-            self.keep(&self.file(overlay, path))?;
+            let file = self.file(overlay, path);
+            self.keep(&file)?;
+            self.keep(&beside(&file, "deleted"))?;
             state.asked.remove(known);
         }
         let file = self.file(overlay, path);
@@ -219,7 +238,7 @@ impl Work {
         })
     }
 
-    /// What a person made of a path.
+    /// What a person made of a path. `to`: where it is at the new pin.
     ///
     /// # Errors
     /// If files cannot be read.
@@ -227,7 +246,7 @@ impl Work {
         &self,
         state: &State,
         overlay: &OverlayName,
-        path: &UpstreamPath,
+        (path, to): (&UpstreamPath, &UpstreamPath),
         misfit: &Misfit,
     ) -> Result<Answer> {
         let asked = state.asked.iter().find(|asked| asked.overlay == *overlay && asked.path == *path);
@@ -241,6 +260,9 @@ impl Work {
         }
         Ok(match disk.read(&file)? {
             None => Answer::None,
+            Some(content) if content.mode == Mode::Symlink && leads_out(to.to_os_path(), &content.bytes) => {
+                Answer::LeadsOut
+            }
             Some(content) => match check_markers(&content.bytes, misfit) {
                 Err(unresolved) => Answer::Marker(unresolved),
                 Ok(()) => Answer::Content(Some(content)),
@@ -248,21 +270,41 @@ impl Work {
         })
     }
 
-    /// Ends the move. What a person wrote is kept: where, relative to the repository.
+    /// Ends the move. What a person wrote and what is not in an overlay now is kept: where, relative to the repository.
+    /// `state`: `None` if it cannot be understood. `written`: the plan that was carried out; `None`: none was.
     ///
     /// # Errors
     /// If files cannot be read, moved or removed.
-    pub fn end(&self, state: &State, is_done: bool) -> Result<Option<PathBuf>> {
+    pub fn end(&self, state: Option<&State>, written: Option<&Plan>) -> Result<Option<PathBuf>> {
         let disk = Disk::new(&self.root);
-        let mut edited = false;
-        for asked in &state.asked {
-            let there = disk.read(&self.file(&asked.overlay, &asked.path))?;
-            edited |= there.map(|content| BlobId::of(&content.bytes)) != asked.written;
-        }
         let dir = self.root.join(&self.dir);
-        if !edited || is_done {
+        let ours = Ours::of(state, written);
+        let mut is_kept = false;
+        for file in disk.list(&self.dir)? {
+            let Some(content) = disk.read(&self.dir.join(&file))? else { continue };
+            let is_note = file == Path::new(STATE) || file == Path::new(&format!("{STATE}.new"));
+            if !is_note && !ours.has(&file, &content) {
+                is_kept = true;
+            } else if file != Path::new(STATE) {
+                let path = dir.join(&file);
+                fs::remove_file(&path).map_err(io_at(&path))?;
+            }
+        }
+        if !is_kept {
             fs::remove_dir_all(&dir).map_err(io_at(&dir))?;
             return Ok(None);
+        }
+        // Last, so that a run that was killed can be ended again.
+        let state = dir.join(STATE);
+        match fs::remove_file(&state) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_at(&state)(error)),
+            _ => {}
+        }
+        for entry in walkdir::WalkDir::new(&dir).min_depth(1).contents_first(true).into_iter().flatten() {
+            if entry.file_type().is_dir() {
+                // Those that are not empty stay.
+                let _ = fs::remove_dir(entry.path());
+            }
         }
         let kept = self.free(Path::new(".overlaid/before"));
         let to = self.root.join(&kept);
@@ -303,6 +345,52 @@ impl Work {
         let mut free = (1_u32..).map(|number| folder.join(number.to_string()));
         free.find(|folder| self.root.join(folder).symlink_metadata().is_err())
             .unwrap_or_else(|| folder.to_owned())
+    }
+}
+
+/// What nobody would miss of a work folder: what we put there, and what is in an overlay now.
+struct Ours<'a> {
+    state: Option<&'a State>,
+    written: Option<&'a Plan>,
+    /// The names of all contents that we put there or that are in an overlay now.
+    known: BTreeSet<BlobId>,
+}
+
+impl<'a> Ours<'a> {
+    fn of(state: Option<&'a State>, written: Option<&'a Plan>) -> Self {
+        let asked = state.into_iter().flat_map(|state| &state.asked);
+        let mut known: BTreeSet<BlobId> =
+            asked.flat_map(|asked| asked.triple.into_iter().chain([asked.written]).flatten()).collect();
+        let mut ours = Self { state, written, known: BTreeSet::new() };
+        let used = state.into_iter().flat_map(|state| &state.asked).filter_map(|asked| ours.used(asked));
+        known.extend(used.map(|content| BlobId::of(&content.bytes)));
+        ours.known = known;
+        ours
+    }
+
+    /// The answer that is in the overlay now.
+    fn used(&self, asked: &Asked) -> Option<&'a Content> {
+        let overlay = self.written?.overlays.iter().find(|overlay| overlay.name == asked.overlay)?;
+        let path = overlay.paths.iter().find(|path| path.path == asked.path && path.misfit.is_some())?;
+        match overlay.fate {
+            Fate::Dropped => None,
+            _ => path.result.as_ref()?.as_ref(),
+        }
+    }
+
+    fn has(&self, file: &Path, content: &Content) -> bool {
+        if content.bytes.is_empty() {
+            return true;
+        }
+        let id = BlobId::of(&content.bytes);
+        let is_at = |asked: &&Asked| Path::new(asked.overlay.as_str()).join(asked.path.to_os_path()) == file;
+        match self.state.and_then(|state| state.asked.iter().find(is_at)) {
+            // The answer to one question is none to another, though it may be the same.
+            Some(asked) => {
+                asked.written == Some(id) || self.used(asked).is_some_and(|used| used.bytes == content.bytes)
+            }
+            None => self.known.contains(&id),
+        }
     }
 }
 

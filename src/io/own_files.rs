@@ -71,7 +71,15 @@ impl OwnFiles for Disk {
         let io = |error| LoadError::Io { path: path.clone(), error };
         let metadata = match std::fs::symlink_metadata(&path) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            // Nor is there a file in what is a file itself.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
             Err(error) => return Err(io(error)),
         };
         if metadata.is_symlink() {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::hashes::write_atomically;
-use super::own_edits::{self, Done, OwnEditError};
+use super::own_edits::{self, Done, Lock, OwnEditError};
 use super::own_files::{Disk, OwnFiles};
 use super::tree::{self, Event, HOME, Options, Originals, Outcome, TreeError};
 use super::workspace::LoadError;
@@ -310,7 +310,8 @@ struct Step {
 ///
 /// # Errors
 /// If a file cannot be written; then none is.
-pub fn write_undoably(root: &Path, overlay: &OverlayName, edits: &[FileEdit]) -> Result<Done, ScratchError> {
+pub fn write_undoably(lock: &Lock, overlay: &OverlayName, edits: &[FileEdit]) -> Result<Done, ScratchError> {
+    let root = lock.root();
     if own_edits::pending(root).is_some() {
         return Err(OwnEditError::Pending.into());
     }
@@ -335,7 +336,7 @@ pub fn write_undoably(root: &Path, overlay: &OverlayName, edits: &[FileEdit]) ->
     let record = Record { schema: SCHEMA.to_owned(), overlay: overlay.clone(), steps };
     let text = serde_json::to_vec_pretty(&record).map_err(|error| failed(io::Error::other(error)))?;
     write_atomically(&place.join(RECORD), &text).map_err(failed)?;
-    let written = own_edits::write(root, edits);
+    let written = own_edits::write(lock, edits);
     if written.is_err() && own_edits::pending(root).is_none() {
         fs::remove_dir_all(&place).map_err(failed)?;
     }
@@ -346,7 +347,8 @@ pub fn write_undoably(root: &Path, overlay: &OverlayName, edits: &[FileEdit]) ->
 ///
 /// # Errors
 /// If a file is not what the change made of it, or cannot be written.
-pub fn undo(root: &Path) -> Result<Option<(OverlayName, Done)>, ScratchError> {
+pub fn undo(lock: &Lock) -> Result<Option<(OverlayName, Done)>, ScratchError> {
+    let root = lock.root();
     let place = root.join(UNDO);
     let file = place.join(RECORD);
     let text = match fs::read(&file) {
@@ -385,7 +387,7 @@ pub fn undo(root: &Path) -> Result<Option<(OverlayName, Done)>, ScratchError> {
             Done { files, before: None, kept: Vec::new() }
         }
         Some(file) => return Err(ScratchError::Changed(file)),
-        None => own_edits::write(root, &edits)?,
+        None => own_edits::write(lock, &edits)?,
     };
     fs::remove_dir_all(&place).map_err(at(&place))?;
     Ok(Some((record.overlay, done)))

@@ -288,7 +288,7 @@ impl Loader<'_> {
 }
 
 /// Whether a link at a path of the tree has a target outside of the tree.
-fn leads_out(path: &Path, target: &[u8]) -> bool {
+pub(super) fn leads_out(path: &Path, target: &[u8]) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let mut depth = path.components().count().saturating_sub(1);
     for component in Path::new(std::ffi::OsStr::from_bytes(target)).components() {

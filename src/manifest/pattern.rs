@@ -19,8 +19,30 @@ pub fn regex(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).multi_line(true).crlf(true).build()
 }
 
+/// A path as a glob that matches it and nothing else.
+#[must_use]
+pub fn literal(path: &str) -> String {
+    globset::escape(path).replace('\\', r"\\")
+}
+
 /// Whether a text is a glob and not just a path.
 #[must_use]
 pub fn has_wildcards(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '\\'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_matches_its_path_and_nothing_else() {
+        for path in ["a/b.c", "[x].c", "{a,b}.c", r"back\slash.c", "*.c", "a?.c", "!a.c", "-", "ü [1]/{2}"] {
+            let matcher = glob(&literal(path)).unwrap().compile_matcher();
+            assert!(matcher.is_match(path), "{path}");
+            for other in ["a.c", "b.c", "x.c", "ab.c", "backslash.c", "axb.c"] {
+                assert!(!matcher.is_match(other), "{path} {other}");
+            }
+        }
+    }
 }

@@ -245,7 +245,7 @@ fn edit_files(
 /// A path as a glob that matches nothing else.
 fn literal(path: &UpstreamPath) -> Result<String, RefreshError> {
     let text = std::str::from_utf8(path.as_bytes()).map_err(|_| RefreshError::NotText(path.clone()))?;
-    Ok(if pattern::has_wildcards(text) { globset::escape(text) } else { text.to_owned() })
+    Ok(pattern::literal(text))
 }
 
 fn edit_patch(

@@ -9,15 +9,20 @@ use crate::support::{Project, Upstream};
 
 fn project() -> (Upstream, Project, String) {
     let mut upstream = Upstream::new();
-    let base = upstream.commit("start", &[("k.c", NUMBERS), ("old/m.c", NUMBERS)]);
-    std::fs::remove_file(upstream.path().join("old/m.c")).unwrap();
-    let to = upstream.commit("move", &[("k.c", &NUMBERS.replace("ten", "TEN")), ("new/m.c", NUMBERS)]);
+    let letters = "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta\neta\ntheta\n";
+    let base = upstream.commit("start", &[("k.c", NUMBERS), ("old/m.c", NUMBERS), ("f.c", letters)]);
+    upstream.git(&["rm", "-q", "old/m.c", "f.c"]);
+    // A file becomes a folder.
+    let new = [("k.c", &*NUMBERS.replace("ten", "TEN")), ("new/m.c", NUMBERS), ("f.c/x", letters)];
+    let to = upstream.commit("move", &new);
     let more = "[[upstream.also-pinned]]\nfile = \"pin.txt\"\nregex = '([0-9a-f]{40})'\n".to_owned()
         + &files("one", &base, &["k.c"])
-        + &files("two", &base, &["old/m.c"]);
+        + &files("two", &base, &["old/m.c"])
+        + &files("three", &base, &["f.c"]);
     let project = Project::on(&upstream, &base, &more);
     project.write("overlays/up/k.c", NUMBERS.replace("one", "ONE"));
     project.write("overlays/up/old/m.c", NUMBERS.replace("two", "TWO"));
+    project.write("overlays/up/f.c", letters.replace("beta", "BETA"));
     project.write("pin.txt", &base);
     project.run(&["lock"]).expect(0);
     (upstream, project, to)

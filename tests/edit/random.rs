@@ -132,8 +132,9 @@ fn five_hundred_edits_are_what_git_would_record() {
             patch_text: Some(&text.bytes),
             others: &Others::Widen,
         };
+        let lock = own_edits::Lock::take(project.path(), &mut || ()).unwrap();
         match plan(&question) {
-            Ok(planned) => drop(own_edits::write(project.path(), &planned.edits).unwrap()),
+            Ok(planned) => drop(own_edits::write(&lock, &planned.edits).unwrap()),
             // Everything was edited back: nothing is left of the overlay.
             Err(error) => {
                 assert_eq!(error, overlaid::refresh::RefreshError::NothingLeft, "edit {number}");

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::bump::{Fate, Outcome, OverlayPlan, PathPlan, Plan};
+use crate::bump::{Fate, Misfit, Outcome, OverlayPlan, PathPlan, Plan};
 use crate::escape::for_terminal;
 use crate::io::bump_work::Work;
 use crate::io::own_edits::Done;
-use crate::manifest::Manifest;
+use crate::manifest::{Kind, Manifest};
+use crate::overlay::Loaded;
 use crate::provenance::{Neighbour, Note, pull_request_number};
 use crate::upstream::Commit;
 
@@ -112,9 +113,9 @@ fn summary(plan: &Plan) -> String {
 }
 
 /// What a person has to do before it goes on.
-pub(super) fn ask(plan: &Plan, work: &Work, ui: &mut Ui) {
+pub(super) fn ask(plan: &Plan, overlays: &[Loaded], work: &Work, ui: &mut Ui) {
     ui.note("nothing of yours was changed. Resolve these, then: overlaid bump --continue");
-    for overlay in plan.overlays.iter().filter(|overlay| overlay.needs_person()) {
+    for (overlay, loaded) in plan.overlays.iter().zip(overlays).filter(|(plan, _)| plan.needs_person()) {
         if let Some(why) = &overlay.why {
             ui.note(format_args!("  overlay {}: {}", overlay.name, for_terminal(why)));
         }
@@ -123,6 +124,10 @@ pub(super) fn ask(plan: &Plan, work: &Work, ui: &mut Ui) {
             let file = file.display();
             match &path.misfit {
                 Some(misfit) if misfit.marked.is_some() => ui.note(format_args!("  edit {file}")),
+                Some(misfit) if goes_with_path(overlay, loaded, misfit) => ui.note(format_args!(
+                    "  put the result at {file} (the sides are beside it), or remove overlay `{}` from the manifest",
+                    overlay.name
+                )),
                 Some(_) => ui.note(format_args!(
                     "  put the result at {file} (the sides are beside it), or an empty file at {file}.deleted"
                 )),
@@ -135,6 +140,16 @@ pub(super) fn ask(plan: &Plan, work: &Work, ui: &mut Ui) {
             }
         }
     }
+}
+
+/// Whether nothing would be left of an overlay if this path went.
+fn goes_with_path(overlay: &OverlayPlan, loaded: &Loaded, misfit: &Misfit) -> bool {
+    overlay.paths.len() == 1
+        && match &loaded.overlay.kind {
+            Kind::Files(_) => true,
+            // A patch can remove what upstream has.
+            _ => misfit.theirs.is_none(),
+        }
 }
 
 /// What was written.
@@ -213,7 +228,8 @@ fn path_json(overlay: &OverlayPlan, path: &PathPlan, work: &Work) -> Value {
         "to": path.to.as_ref().map(|(to, _)| to),
         "similarity": path.to.as_ref().map(|(_, alike)| alike),
         "conflicts": places,
-        "work-file": path.needs_person().then(|| work.file(&overlay.name, &path.path).display().to_string()),
+        "work-file": (path.needs_person() && path.misfit.is_some())
+            .then(|| work.file(&overlay.name, &path.path).display().to_string()),
         "commits": path.commits.iter().map(commit_json).collect::<Vec<_>>(),
         "neighbours": path.neighbours.iter().map(neighbour_json).collect::<Vec<_>>(),
     })

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::bump::FileEdit;
 use crate::escape::for_terminal;
 use crate::id::{BlobId, OverlayName};
-use crate::io::own_edits;
+use crate::io::own_edits::{self, Lock};
 use crate::io::own_files::{Disk, OwnFiles};
 use crate::io::own_history::Revision;
 use crate::io::store::Store;
@@ -161,7 +161,7 @@ impl Drop {
         &mut self,
         context: &Context,
         workspace: &Workspace,
-        tree: Option<&Path>,
+        (lock, tree): (&Lock, Option<&Path>),
         ui: &mut Ui,
     ) -> Result<(), Failure> {
         let dir = match tree {
@@ -178,11 +178,11 @@ impl Drop {
         };
         self.edits.extend(super::super::lock::follow(context, &self.edits, ui));
         let old = self.contents(workspace)?;
-        own_edits::write(&workspace.root, &self.edits)?;
+        own_edits::write(lock, &self.edits)?;
         if let Some(features) = features
             && let Err(failure) = restore_tree(context, &features, &self.store, tree)
         {
-            own_edits::write(&workspace.root, &old)?;
+            own_edits::write(lock, &old)?;
             return Err(failure);
         }
         Ok(())

@@ -199,7 +199,7 @@ fn ending_like<'l>(file: &Path, listing: &'l Listing) -> Vec<&'l UpstreamPath> {
 
 /// The path as a glob that matches it and nothing else.
 fn pattern_of(path: &UpstreamPath) -> String {
-    globset::escape(&path.to_string())
+    crate::manifest::pattern::literal(&path.to_string())
 }
 
 fn name_of(one: &Mapped, taken: &mut BTreeSet<Name>) -> Result<Name, Failure> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::bump::FileEdit;
 use crate::id::{BlobId, Name};
-use crate::io::own_edits;
+use crate::io::own_edits::{self, Lock};
 use crate::io::own_files::{Disk, Edited, OwnFiles};
 use crate::io::workspace::Workspace;
 use crate::manifest::Manifest;
@@ -91,12 +91,12 @@ pub(super) fn check(target: &Target<'_>, edits: &Edits) -> Result<Report, Failur
 }
 
 /// Writes them.
-pub(super) fn write(target: &Target<'_>, edits: Edits, ui: &mut Ui) -> Result<(), Failure> {
+pub(super) fn write(target: &Target<'_>, edits: Edits, lock: &Lock, ui: &mut Ui) -> Result<(), Failure> {
     let manifest = &target.workspace.manifest;
     let mut edits = edits.edits;
     edits.retain(|edit| edit.before != edit.after.as_ref().map(|bytes| BlobId::of(bytes)));
     edits.extend(super::super::lock::follow(target.context, &edits, ui));
-    let done = own_edits::write(&target.context.root, &edits)?;
+    let done = own_edits::write(lock, &edits)?;
     ui.note(format_args!(
         "wrote {} files: {} and {}",
         done.files.len(),

@@ -1,11 +1,11 @@
 //! The manifests that `init` writes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::bump::FileEdit;
 use crate::diagnostic::Severity;
-use crate::io::own_edits;
+use crate::io::own_edits::{self, Lock};
 use crate::manifest;
 use crate::pins::group::Upstream;
 use crate::pins::repeats::Place;
@@ -14,7 +14,7 @@ use super::super::{Failure, FailureKind, Ui};
 use super::Outcome;
 
 /// Writes a manifest for each upstream that has none and is pinned at one commit.
-pub(super) fn write(root: &Path, rows: &[(Upstream, Outcome)], ui: &mut Ui) -> Result<(), Failure> {
+pub(super) fn write(lock: &Lock, rows: &[(Upstream, Outcome)], ui: &mut Ui) -> Result<(), Failure> {
     let mut edits = Vec::new();
     for (upstream, outcome) in rows {
         let Outcome::New { commit, places, .. } = outcome else { continue };
@@ -30,7 +30,7 @@ pub(super) fn write(root: &Path, rows: &[(Upstream, Outcome)], ui: &mut Ui) -> R
         }
         edits.push(FileEdit { file, before: None, after: Some(Arc::from(text.into_bytes())), mode: None });
     }
-    let done = own_edits::write(root, &edits)?;
+    let done = own_edits::write(lock, &edits)?;
     for file in &done.files {
         ui.note(format_args!("wrote {}", file.display()));
     }

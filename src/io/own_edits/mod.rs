@@ -6,10 +6,11 @@
 //! 4. The journal is removed. The old files stay in `.overlaid/before/<number>`.
 //!
 //! Between 2 and 4 no command works on the repository: [`pending`] says so. Both ways are open, since both the old and
-//! the new contents are there. Never follows a link out of the repository, and never writes over a content that is not
-//! the one that was read.
+//! the new contents are there. Whoever writes holds the [`Lock`] from before the first file is read. Never follows a link
+//! out of the repository, and never writes over a content that is not the one that was read.
 
 mod journal;
+mod lock;
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -23,6 +24,7 @@ use crate::tree::Mode;
 
 use super::own_files::hide_from_git;
 use journal::{Journal, Step};
+pub use lock::{Lock, interrupted};
 
 const HOME: &str = ".overlaid/edits";
 const BEFORE: &str = ".overlaid/before";
@@ -45,6 +47,8 @@ pub enum OwnEditError {
     LeadsOut(PathBuf),
     /// An earlier change was interrupted.
     Pending,
+    /// Another run has been writing for long.
+    Busy,
     /// The journal cannot be read.
     Damaged(PathBuf),
     /// The change was begun to be taken back, and cannot be finished any more.
@@ -67,6 +71,7 @@ impl std::fmt::Display for OwnEditError {
                 "a command that writes your files (bump, import, refresh, drop or another) was interrupted: some \
                  files are new and some old",
             ),
+            OwnEditError::Busy => f.write_str("another overlaid is writing files of this repository"),
             OwnEditError::Damaged(path) => write!(f, "`{}` is damaged", path.display()),
             OwnEditError::Backward => {
                 f.write_str("taking the change back was interrupted; it can only be taken back")
@@ -112,7 +117,8 @@ pub fn pending(root: &Path) -> Option<Pending> {
 /// # Errors
 /// If one of them cannot be written, or is not what it was. Nothing has changed then, unless an interrupted change is
 /// left behind: see [`pending`].
-pub fn write(root: &Path, edits: &[FileEdit]) -> Result<Done, OwnEditError> {
+pub fn write(lock: &Lock, edits: &[FileEdit]) -> Result<Done, OwnEditError> {
+    let root = lock.root();
     if pending(root).is_some() {
         return Err(OwnEditError::Pending);
     }
@@ -122,7 +128,9 @@ pub fn write(root: &Path, edits: &[FileEdit]) -> Result<Done, OwnEditError> {
     let place = Place::open(root)?;
     place.clear()?;
     let mut steps = Vec::new();
-    for (number, edit) in edits.iter().enumerate() {
+    // What goes away goes first: a folder may come to where a file was.
+    let (gone, there): (Vec<&FileEdit>, Vec<&FileEdit>) = edits.iter().partition(|edit| edit.after.is_none());
+    for (number, edit) in gone.into_iter().chain(there).enumerate() {
         place.check_inside(&edit.file)?;
         if place.id_of(&edit.file)? != edit.before {
             return Err(OwnEditError::Changed(edit.file.clone()));
@@ -156,7 +164,8 @@ pub fn write(root: &Path, edits: &[FileEdit]) -> Result<Done, OwnEditError> {
 ///
 /// # Errors
 /// If a file cannot be written, or somebody has begun to take the change back.
-pub fn finish(root: &Path) -> Result<Option<Done>, OwnEditError> {
+pub fn finish(lock: &Lock) -> Result<Option<Done>, OwnEditError> {
+    let root = lock.root();
     match pending(root) {
         None => Ok(None),
         Some(Pending::Backward) => Err(OwnEditError::Backward),
@@ -173,7 +182,8 @@ pub fn finish(root: &Path) -> Result<Option<Done>, OwnEditError> {
 ///
 /// # Errors
 /// If a file cannot be written.
-pub fn take_back(root: &Path) -> Result<Option<Done>, OwnEditError> {
+pub fn take_back(lock: &Lock) -> Result<Option<Done>, OwnEditError> {
+    let root = lock.root();
     if pending(root).is_none() {
         return Ok(None);
     }
@@ -248,14 +258,17 @@ impl Place {
         }
     }
 
-    /// What stands at a file.
+    /// What stands at a file; nothing, if a folder does.
     fn id_of(&self, file: &Path) -> Result<Option<BlobId>, OwnEditError> {
         let path = self.root.join(file);
         let metadata = match path.symlink_metadata() {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(failed("look at", &path)(error)),
         };
+        if metadata.is_dir() {
+            return Ok(None);
+        }
         if metadata.is_symlink() {
             let target = fs::read_link(&path).map_err(failed("read", &path))?;
             return Ok(Some(BlobId::of(target.as_os_str().as_bytes())));
@@ -315,21 +328,38 @@ impl Place {
             }
             kept.extend(self.keep_foreign(step)?);
             if step.after.is_some() {
-                self.make_parent(&target)?;
-                fs::rename(&new, &target).map_err(failed("write", &target))?;
+                self.put(&new, &target)?;
             } else {
-                remove(&target)?;
+                self.take_away(&step.file)?;
             }
             self.flush_parent(&target)?;
         }
         Ok(kept)
     }
 
+    /// Moves a file to its place. What is left of a folder there, once its files are gone, goes.
+    fn put(&self, from: &Path, target: &Path) -> Result<(), OwnEditError> {
+        self.make_parent(target)?;
+        if target.symlink_metadata().is_ok_and(|there| there.is_dir()) {
+            remove_empty_folders(target)?;
+        }
+        fs::rename(from, target).map_err(failed("write", target))
+    }
+
+    /// Removes a file, if there is one.
+    fn take_away(&self, file: &Path) -> Result<(), OwnEditError> {
+        match self.id_of(file)? {
+            Some(_) => remove(&self.root.join(file)),
+            None => Ok(()),
+        }
+    }
+
     /// Takes back all steps that are done.
     fn back(&self, journal: &Journal) -> Result<Vec<(PathBuf, PathBuf)>, OwnEditError> {
         Journal::turn_round(&self.home)?;
         let mut kept = Vec::new();
-        for step in &journal.steps {
+        // The last step first: a folder may have to go before there is a file in its place again.
+        for step in journal.steps.iter().rev() {
             let target = self.root.join(&step.file);
             if self.id_of(&step.file)? == step.before {
                 continue;
@@ -339,10 +369,9 @@ impl Place {
                 let again = self.home.join("again");
                 remove(&again)?;
                 self.copy(&self.old(&step.file)?, &again)?;
-                self.make_parent(&target)?;
-                fs::rename(&again, &target).map_err(failed("write", &target))?;
+                self.put(&again, &target)?;
             } else {
-                remove(&target)?;
+                self.take_away(&step.file)?;
             }
             self.flush_parent(&target)?;
         }
@@ -410,10 +439,30 @@ impl Place {
     }
 }
 
+/// Whether nothing is at a path: not even a folder that it could be in.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Removes a folder in which there are only folders; nothing, if there is a file somewhere.
+fn remove_empty_folders(folder: &Path) -> Result<(), OwnEditError> {
+    let all: Vec<_> = walkdir::WalkDir::new(folder)
+        .contents_first(true)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(|error| failed("look at", folder)(error.into()))?;
+    match all.iter().all(|entry| entry.file_type().is_dir()) {
+        false => Ok(()),
+        true => all
+            .iter()
+            .try_for_each(|folder| fs::remove_dir(folder.path()).map_err(failed("remove", folder.path()))),
+    }
+}
+
 /// Removes a file; that it is not there is fine.
 fn remove(path: &Path) -> Result<(), OwnEditError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path)(error)),
+        Err(error) if !is_absent(&error) => Err(failed("remove", path)(error)),
         _ => Ok(()),
     }
 }

@@ -69,7 +69,20 @@ impl Cache {
     /// The store, if it is there and has all that is needed.
     pub fn ready(&self, needs: &[Need]) -> Result<Option<Store>, StoreError> {
         let Ok(store) = Store::at(&self.dir) else { return Ok(None) };
-        Ok(missing(&store, needs)?.is_empty().then_some(store))
+        match missing(&store, needs) {
+            Ok(missing) => Ok(missing.is_empty().then_some(store)),
+            // It is damaged, so it has to be made anew.
+            Err(StoreError::Unreadable(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether objects that were here are gone or cannot be read: somebody deleted or cut files.
+    fn is_damaged(&self, needs: &[Need]) -> bool {
+        Store::at(&self.dir).is_ok_and(|store| {
+            matches!(missing(&store, needs), Err(StoreError::Unreadable(_)))
+                || super::names::has_lost_objects(&store.objects)
+        })
     }
 
     /// Waits for the lock and fetches what is missing; with `update`, also what is new.
@@ -96,7 +109,7 @@ impl Cache {
             sources,
             upstream_fetched: false,
         };
-        if Store::at(&self.dir).is_err() {
+        if Store::at(&self.dir).is_err() || self.is_damaged(needs) {
             self.make(&mut filling)?;
         } else if update && let Some(upstream) = sources.upstream {
             filling.fetch_branches(&self.dir, upstream)?;
@@ -158,10 +171,8 @@ impl Cache {
         let note = new.join("description");
         fs::write(&note, "A cache of overlaid. It can be deleted at any time.\n")
             .map_err(failed("write", &note))?;
-        if self.dir.exists() {
-            // What is there is ours and is no repository.
-            fs::remove_dir_all(&self.dir).map_err(failed("remove", &self.dir))?;
-        }
+        // What is there is ours, and is no repository or a damaged one.
+        remove_all(&self.dir)?;
         fs::rename(new, &self.dir).map_err(failed("rename", new))
     }
 
@@ -169,13 +180,7 @@ impl Cache {
     /// Only the holder of the lock may do this, and git holds it while it runs.
     fn remove_leftovers(&self) -> Result<(), StoreError> {
         let new = self.dir.with_extension("new");
-        if new.exists() {
-            fs::remove_dir_all(&new).map_err(|source| StoreError::Io {
-                what: "remove",
-                path: new,
-                source,
-            })?;
-        }
+        remove_all(&new)?;
         for entry in walkdir::WalkDir::new(&self.dir).into_iter().filter_map(Result::ok) {
             let name = entry.file_name().to_string_lossy();
             let left = name.ends_with(".lock") || name.starts_with("tmp_") || name.starts_with(".tmp-");
@@ -184,6 +189,15 @@ impl Cache {
             }
         }
         Ok(())
+    }
+}
+
+/// Removes a folder, or a file that stands in its place.
+fn remove_all(path: &Path) -> Result<(), StoreError> {
+    match path.symlink_metadata() {
+        Ok(there) if there.is_dir() => fs::remove_dir_all(path).map_err(failed("remove", path)),
+        Ok(_) => fs::remove_file(path).map_err(failed("remove", path)),
+        Err(_) => Ok(()),
     }
 }
 
@@ -196,8 +210,15 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreErr
 pub(super) fn missing<'a>(store: &Store, needs: &'a [Need]) -> Result<Vec<&'a Need>, StoreError> {
     let mut missing = Vec::new();
     for need in needs {
-        if !store.has_commit(need.commit)? {
-            missing.push(need);
+        match store.has_commit(need.commit) {
+            Ok(true) => {}
+            Ok(false) => missing.push(need),
+            Err(error) => {
+                return Err(match store.resolve(&need.commit.to_string()) {
+                    Ok(Some(commit)) if commit != need.commit => StoreError::Tag { tag: need.commit, commit },
+                    _ => error.into(),
+                });
+            }
         }
     }
     Ok(missing)
@@ -228,7 +249,10 @@ impl Filling<'_, '_> {
         let mut not_found = Vec::new();
         let mut failed = None;
         for need in missing(&store()?, needs)? {
-            if !store()?.has_commit(need.commit)? && !self.fetch_one(dir, need, &mut failed)? {
+            let one = std::slice::from_ref(need);
+            if !missing(&store()?, one)?.is_empty() && !self.fetch_one(dir, need, &mut failed)? {
+                // It may be here by now, and be a tag.
+                missing(&store()?, one)?;
                 not_found.push(need.commit);
             }
         }

@@ -50,6 +50,13 @@ pub enum StoreError {
         /// The places that were asked.
         asked: Vec<String>,
     },
+    /// A needed id is that of an annotated tag, which is what `git ls-remote` prints beside the tag's name.
+    Tag {
+        /// The id.
+        tag: CommitId,
+        /// The commit that the tag names.
+        commit: CommitId,
+    },
     /// A needed id is that of something other than a commit, or its object is damaged.
     Unreadable(UpstreamError),
     /// There is no git program.
@@ -140,6 +147,9 @@ impl FetchFailure {
             "401",
         ]) {
             Self::Denied
+        } else if has(&["fatal: object ", "fatal: bad object"]) {
+            // It is our side that lacks something.
+            Self::Other
         } else if has(&["does not appear to be a git repository", "not found", "Not Found", "does not exist"])
         {
             Self::NotFound
@@ -194,6 +204,7 @@ impl StoreError {
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 "set XDG_CACHE_HOME to a folder that you can write to".to_owned()
             }
+            StoreError::Tag { commit, .. } => format!("write the commit that the tag names: {commit}"),
             StoreError::Io { .. } | StoreError::Unreadable(_) => return None,
         })
     }
@@ -226,6 +237,7 @@ impl fmt::Display for StoreError {
             StoreError::NotFound { commits, asked } => {
                 write!(f, "{} not at {}", list(commits), asked.join(", nor at "))
             }
+            StoreError::Tag { tag, .. } => write!(f, "{tag} is the id of a tag, not of a commit"),
             StoreError::Unreadable(error) => error.fmt(f),
             StoreError::NoGit { source } => write!(f, "the git program cannot be run: {source}"),
             StoreError::Fetch { from, failure, said } => {

@@ -128,6 +128,17 @@ pub(super) fn all(objects: &Objects) -> Result<Vec<CommitId>, UpstreamError> {
     Ok(commits)
 }
 
+/// Whether a name stands for an object that is not here.
+pub(super) fn has_lost_objects(objects: &Objects) -> bool {
+    let repository = objects.names();
+    let Ok(references) = repository.references() else { return false };
+    let Ok(mut all) = references.all() else { return false };
+    all.any(|reference| {
+        let id = reference.ok().and_then(|reference| reference.try_id()?.as_bytes().first_chunk().copied());
+        id.is_some_and(|id| !objects.read(|reader| reader.has(&id)))
+    })
+}
+
 /// The branches of the upstream: what a person's clone has of `origin`, else the branches here.
 pub(super) fn branches(objects: &Objects) -> Vec<String> {
     let repository = objects.names();

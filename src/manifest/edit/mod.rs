@@ -9,6 +9,7 @@ mod pins;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -142,6 +143,27 @@ pub fn set_pin(text: &str, pin: CommitId) -> Result<String, EditError> {
 /// If there is no such overlay, or its base cannot be edited.
 pub fn set_base(text: &str, overlay: &str, base: CommitId) -> Result<String, EditError> {
     set_key(text, overlay, "base", &base.into())
+}
+
+/// The manifest with another base of several overlays that have one: the same as one after the other, and read once.
+///
+/// # Errors
+/// If there is no such overlay, or a base cannot be edited.
+pub fn set_bases(text: &str, overlays: &BTreeSet<&str>, base: CommitId) -> Result<String, EditError> {
+    let layout = Layout::of(text)?;
+    let mut left = overlays.clone();
+    let mut cuts = Vec::new();
+    for block in layout.overlays() {
+        let Some(name) = block.name().filter(|name| left.remove(name)) else { continue };
+        let what = format!("`base` of overlay {}", quoted(name));
+        let old = block.value("base").ok_or_else(|| EditError::Form(what.clone()))?;
+        cuts.push(replacement(&layout, old, &base.into(), &what)?);
+    }
+    if let Some(name) = left.first() {
+        return Err(EditError::NoOverlay((*name).to_owned()));
+    }
+    cuts.sort_by_key(|(range, _)| range.start);
+    splice(text, &cuts)
 }
 
 /// The manifest with another witness of an overlay, which is a commit.
@@ -331,6 +353,16 @@ fn replace(
     value: &Value,
     what: &str,
 ) -> Result<String, EditError> {
+    splice(layout.text, &[replacement(layout, old, value, what)?])
+}
+
+/// A part of the text, and what comes in its place.
+fn replacement(
+    layout: &Layout<'_>,
+    old: &Spanned<DeValue<'_>>,
+    value: &Value,
+    what: &str,
+) -> Result<(Range<usize>, String), EditError> {
     if !is_value(layout.text, old) {
         return Err(EditError::Form(what.to_owned()));
     }
@@ -343,7 +375,7 @@ fn replace(
         }
         value => value.render(),
     };
-    splice(layout.text, &[(span, new)])
+    Ok((span, new))
 }
 
 fn is_plain(text: &str) -> bool {

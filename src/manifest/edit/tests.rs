@@ -171,6 +171,19 @@ fn an_inline_overlay_can_have_its_values_replaced() {
 }
 
 #[test]
+fn bases_of_several_overlays_are_those_set_one_after_the_other() {
+    let overlay = |name: &str| format!("[[overlay]] # {OLD}\nname = '{name}'\nbase = '{OLD}' # old\n\n");
+    let text: String = ["a", "b", "c"].map(overlay).concat();
+    let both = ["c", "a"].into_iter().collect();
+    let expected = set_base(&set_base(&text, "c", new()).unwrap(), "a", new()).unwrap();
+    assert_eq!(set_bases(&text, &both, new()).unwrap(), expected);
+    assert_eq!(expected.matches(NEW).count(), 2);
+    assert_eq!(set_bases(&text, &BTreeSet::new(), new()).unwrap(), text);
+    let missing = ["a", "z"].into_iter().collect();
+    assert_eq!(set_bases(&text, &missing, new()), Err(EditError::NoOverlay("z".into())));
+}
+
+#[test]
 fn pins_in_other_files_are_replaced_at_every_match_and_nowhere_else() {
     let regex = crate::manifest::pattern::regex(r"^\s*GIT_TAG\s+([0-9a-f]{40})$").unwrap();
     let text = format!("\u{e9}GIT_TAG {OLD}\r\n  GIT_TAG   {OLD}\r\nOTHER {OLD}\r\nGIT_TAG\t{OLD}\n");
