@@ -65,7 +65,7 @@ impl Verdict {
             Verdict::Ineffective => "a case that it is there for fails with it, too",
             Verdict::Droppable => "all that it is there for passes without it",
             Verdict::Unproven => "it makes no difference, and the tests have never seen the fault",
-            Verdict::Redundant => "the pin has all of it; nothing to run",
+            Verdict::Redundant => "comments aside, the pin has all of it; nothing to run",
             Verdict::Inconclusive => "something could not be found out; the reasons say what",
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
         Verdict::Ineffective => {
             let still = decision.unfixed.iter().filter(|id| attributed.contains(id)).count();
             format!(
-                "ineffective: {} with and without it at the pin; it does not do its job",
+                "ineffective: {} with and without it at the pin; it does not do its job, a person decides",
                 fail(still, "that it is there for")
             )
         }
@@ -61,7 +61,7 @@ pub(super) fn first_line(proof: &Proof, decision: &Decision, open: usize) -> Str
                 .to_owned()
         }
         Verdict::Redundant => {
-            "redundant: the pin has all of it, so there is nothing to run; drop it".to_owned()
+            "redundant: comments aside, the pin has all of it, so there is nothing to run; drop it".to_owned()
         }
         Verdict::Inconclusive if open == 0 => {
             "inconclusive: whether its tests build and run could not be found out".to_owned()

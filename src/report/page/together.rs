@@ -25,7 +25,8 @@ pub(super) fn list(upstream: &UpstreamPart, out: &mut String) {
                 };
                 writeln!(
                     out,
-                    "<p><strong>At once{on}:</strong> {names} can all go together, nothing fails without all of them.{first} \
+                    "<p><strong>At once{on}:</strong> {names} can all go together: nothing fails when none of them is \
+                     there.{first} \
                      <code>{}</code></p>",
                     Text(&part.drop)
                 )
