@@ -20,14 +20,20 @@ fn on_main(upstream: &Upstream, base: &str, pin: &str, content: &str) -> serde_j
     project.run(&["status", "--json", "--no-cache"]).expect(0).json()["overlays"][0]["paths"][0].clone()
 }
 
-#[test]
-fn what_a_release_took_out_and_main_still_has_is_a_backport() {
+/// The upstream, the base and the pin: `main` has what the release that is pinned took out.
+fn taken_out_of_the_release() -> (Upstream, String, String) {
     let mut upstream = Upstream::new();
     let base = upstream.commit("kernel: add", &kernel(V1));
     upstream.commit(WIDER, &kernel(&wider()));
     upstream.git(&["checkout", "-q", "-b", "release"]);
     let pin = upstream.commit("take it out of the release", &kernel(V1));
     upstream.git(&["checkout", "-q", "main"]);
+    (upstream, base, pin)
+}
+
+#[test]
+fn what_a_release_took_out_and_main_still_has_is_a_backport() {
+    let (mut upstream, base, pin) = taken_out_of_the_release();
     let without_more = on_main(&upstream, &base, &pin, &wider());
     assert_eq!(without_more["state"], "fresh", "main has nothing that the pin has not had");
     upstream.commit("main goes on", &[("README", "read me\n")]);
@@ -41,12 +47,7 @@ fn what_a_release_took_out_and_main_still_has_is_a_backport() {
 
 #[test]
 fn what_main_still_had_for_a_while_is_a_backport_too() {
-    let mut upstream = Upstream::new();
-    let base = upstream.commit("kernel: add", &kernel(V1));
-    upstream.commit(WIDER, &kernel(&wider()));
-    upstream.git(&["checkout", "-q", "-b", "release"]);
-    let pin = upstream.commit("take it out of the release", &kernel(V1));
-    upstream.git(&["checkout", "-q", "main"]);
+    let (mut upstream, base, pin) = taken_out_of_the_release();
     upstream.commit("main goes on", &[("README", "read me\n")]);
     upstream.commit("kernel: deeper", &kernel(&wider().replace("depth = 1", "depth = 2")));
     assert_eq!(on_main(&upstream, &base, &pin, &wider())["state"], "backport");
