@@ -3,6 +3,7 @@
 mod apart;
 mod branch;
 mod brought_back;
+mod changes;
 mod renames;
 
 use std::collections::BTreeSet;

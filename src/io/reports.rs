@@ -23,7 +23,7 @@ use crate::provenance::{Condition, Look, OverlayReport, State};
 
 /// The first line of the file, before the hash: its format. Another number when what a report says, or how it comes
 /// about, changes.
-const SCHEMA: &str = "overlaid.reports.v1";
+const SCHEMA: &str = "overlaid.reports.v2";
 
 /// A file with more bytes than that is none of ours.
 const MOST_BYTES: u64 = 256 << 20;

@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Comparison};
 use crate::merge::is_binary;
+use crate::overlay::diff::Patch;
 use crate::overlay::{Loaded, Misfit, content_at, resolve_apart};
 use crate::parallel::in_parallel;
-use crate::tree::{Changes, Content, Entry};
-use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
+use crate::tree::{Changes, Content};
+use crate::upstream::{Commit, Upstream, UpstreamError};
 
 use super::earlier::{self, Open};
+use super::elsewhere::{Found, Question};
 use super::history::{self, Histories, PathHistory, Wanted};
 use super::resurrect::Added;
-use super::same::Same;
-use super::state::{Elsewhere, Facts, Ours, decide};
+use super::state::{Facts, Ours, decide, does_the_same};
 use super::work::Work;
 use super::{Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
 
@@ -258,7 +259,7 @@ impl<'a> Subject<'a> {
             Err(why) => {
                 // Without a base, only that nothing is left of the overlay can be proven.
                 if let Some(ours) = on_pin
-                    && super::state::does_the_same(path, ours, pin.as_ref())
+                    && does_the_same(path, ours, pin.as_ref())
                 {
                     report.state = State::Redundant;
                     report.why = "it does what upstream does at the pin".to_owned();
@@ -286,13 +287,25 @@ impl<'a> Subject<'a> {
                 return Ok((report, Vec::new()));
             }
         };
-        let found = self.find_elsewhere(path, on_pin.flatten(), &history, upstream)?;
+        let question = Question {
+            path,
+            is_whole: self.loaded.overlay.kind.is_whole(),
+            base: self.base,
+            pin: self.pin,
+            history: &history,
+            upstream,
+        };
+        let found = match on_pin {
+            Some(ours) => question.find(ours, histories)?,
+            None => Found::nowhere(),
+        };
         let decided = decide(&Facts {
             path,
             base: base.as_ref(),
             pin: pin.as_ref(),
             ours: ours.clone(),
             ahead: relation.ahead,
+            moves_away: self.moves_away(path, upstream)?,
             elsewhere: found.elsewhere,
         });
         report.state = decided.state;
@@ -322,6 +335,18 @@ impl<'a> Subject<'a> {
         }
         let open = work.add_to(&mut report, self.loaded.overlay.kind.is_whole())?;
         Ok((report, open))
+    }
+
+    /// Whether a patch moves the path to another one, at which the pin does not have what the patch makes.
+    fn moves_away(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<bool, UpstreamError> {
+        let moves = self.loaded.patch.iter().flat_map(Patch::moves);
+        for (_, to) in moves.filter(|(from, _)| *from == path) {
+            let made = self.on_base.made(to).unwrap_or(None);
+            if !does_the_same(to, made, content_at(upstream, self.pin, to)?.as_ref()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn base_content(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<Option<Content>, String> {
@@ -372,64 +397,7 @@ impl<'a> Subject<'a> {
         }
         Ok(())
     }
-
-    /// The content of upstream's at another time that does the same as a whole content, the nearest to the pin: by
-    /// name, and token by token as far as contents are known and there are not too many bytes to read.
-    fn find_elsewhere<'h>(
-        &self,
-        path: &UpstreamPath,
-        ours: Option<&Content>,
-        history: &PathHistory<'h>,
-        upstream: &dyn Upstream,
-    ) -> Result<Found<'h>, UpstreamError> {
-        let nowhere = Found { elsewhere: Elsewhere::Nowhere, touch: None };
-        let (Some(ours), true) = (ours, self.loaded.overlay.kind.is_whole()) else { return Ok(nowhere) };
-        if let history::Elsewhere::Missing(why) = &history.elsewhere {
-            return Ok(Found { elsewhere: Elsewhere::Unknown(why.clone()), touch: None });
-        }
-        // What upstream has at base or pin is no older content, though it may have stood there before, too.
-        let at_base = self.base.map(|base| upstream.entry(base, path)).transpose()?.flatten();
-        let known = [at_base, upstream.entry(self.pin, path)?];
-        let by_tokens = history.elsewhere == history::Elsewhere::Tokens;
-        let same = Same::new(path, ours);
-        let mut left = if by_tokens { MOST_BYTES_FOR_TOKENS } else { 0 };
-        let older = history.before.iter().map(|touch| (Elsewhere::Older, *touch));
-        let newer = history.newer.iter().rev().chain(history.carried.iter().rev());
-        let newer = newer.map(|touch| (Elsewhere::Newer, *touch));
-        let all: Vec<_> = older.chain(newer).collect();
-        let is_other = |entry: &Entry| !known.contains(&Some(*entry));
-        let found = |elsewhere: Elsewhere, touch: &'h Touch| Found {
-            elsewhere,
-            touch: Some(history.brought(touch).unwrap_or(touch)),
-        };
-        let named = all.iter().find(|(_, touch)| touch.after.filter(is_other) == Some(same.entry()));
-        if let Some((elsewhere, touch)) = named {
-            return Ok(found(elsewhere.clone(), touch));
-        }
-        let mut seen = BTreeSet::new();
-        for (elsewhere, touch) in all {
-            let Some(entry) = touch.after.filter(is_other) else { continue };
-            if entry.mode != same.entry().mode || left == 0 || !seen.insert(entry.id) {
-                continue;
-            }
-            let content = Content { mode: entry.mode, bytes: upstream.blob(entry.id)? };
-            left = left.saturating_sub(content.bytes.len());
-            if same.is(&content) {
-                return Ok(found(elsewhere, touch));
-            }
-        }
-        Ok(nowhere)
-    }
 }
-
-/// A content of upstream's at another time.
-struct Found<'h> {
-    elsewhere: Elsewhere,
-    touch: Option<&'h Touch>,
-}
-
-/// How much of a path's older contents is compared token by token; beyond that, names answer.
-const MOST_BYTES_FOR_TOKENS: usize = 64 * 1024 * 1024;
 
 /// The overlays that one needs, and those that they need, in the order of the manifest.
 #[must_use]

@@ -10,6 +10,7 @@ mod align;
 pub mod base;
 mod conditions;
 mod earlier;
+mod elsewhere;
 mod history;
 mod hunks;
 mod includes;
@@ -54,7 +55,7 @@ pub enum State {
     New,
     /// Whole content that equals what upstream had at the base or before: it takes upstream back.
     Rollback,
-    /// O equals an upstream content that is newer than the pin's.
+    /// O equals an upstream content that is newer than the pin's: absence is one, too.
     Backport,
     /// Upstream has all that the overlay adds.
     Absorbed,
@@ -222,8 +223,8 @@ fn worst(paths: &[PathReport]) -> State {
     }
 }
 
-/// Reports as they are where the branch of the manifest could not be looked at, and why: whole content may be what upstream has
-/// there, and unless something else says what it is, it is not known.
+/// Reports as they are where the branch of the manifest could not be looked at, and why: what an overlay makes of a path may be
+/// what upstream has there, and unless something else says what it is, it is not known.
 #[must_use]
 pub fn without_branch(
     mut reports: Vec<OverlayReport>,
@@ -231,15 +232,13 @@ pub fn without_branch(
     why: &str,
 ) -> Vec<OverlayReport> {
     for (report, loaded) in reports.iter_mut().zip(overlays) {
-        if !loaded.overlay.kind.is_whole() {
-            continue;
-        }
-        let may_be_newer = |path: &&mut PathReport| {
-            let is_open = matches!(
-                path.state,
-                State::Absorbed | State::StaleConflict | State::StaleClean | State::Fresh
-            );
-            is_open && path.blobs.overlay.is_some()
+        let is_whole = loaded.overlay.kind.is_whole();
+        let may_be_newer = |path: &&mut PathReport| match path.state {
+            State::StaleClean | State::Fresh => true,
+            // A change that does not apply at the pin makes nothing of it.
+            State::Absorbed => is_whole || path.blobs.overlay.is_some(),
+            State::StaleConflict => is_whole,
+            _ => false,
         };
         for path in report.paths.iter_mut().filter(may_be_newer) {
             path.state = State::Unknown;
