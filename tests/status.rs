@@ -5,6 +5,7 @@ mod branch;
 mod brought_back;
 mod changes;
 mod renames;
+mod unsaid;
 
 use std::collections::BTreeSet;
 

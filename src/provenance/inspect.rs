@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::id::{CommitId, Name, UpstreamPath};
 use crate::lex::{self, Comparison};
+use crate::manifest::Located;
 use crate::merge::is_binary;
 use crate::overlay::diff::Patch;
 use crate::overlay::{Loaded, Misfit, content_at, resolve_apart};
@@ -17,6 +18,7 @@ use super::elsewhere::{Found, Question};
 use super::history::{self, Histories, PathHistory, Wanted};
 use super::resurrect::Added;
 use super::state::{Facts, Ours, decide, does_the_same};
+use super::unsaid::Unsaid;
 use super::work::Work;
 use super::{Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
 
@@ -41,20 +43,29 @@ pub fn inspect(
     tip: Option<CommitId>,
     upstream: &dyn Upstream,
 ) -> Vec<OverlayReport> {
-    inspect_with(overlays, all, pin, tip, upstream, Look::default())
+    inspect_with(overlays, Among { all, exclusive: &[] }, pin, tip, upstream, Look::default())
+}
+
+/// The overlays of a manifest.
+#[derive(Debug, Clone, Copy)]
+pub struct Among<'a> {
+    /// All of them.
+    pub all: &'a [Loaded],
+    /// Features of which at most one can be on.
+    pub exclusive: &'a [Vec<Located<Name>>],
 }
 
 /// As [`inspect`], looking as far as asked.
 #[must_use]
 pub fn inspect_with(
     overlays: &[&Loaded],
-    all: &[Loaded],
+    among: Among<'_>,
     pin: CommitId,
     tip: Option<CommitId>,
     upstream: &dyn Upstream,
     look: Look,
 ) -> Vec<OverlayReport> {
-    let subjects = in_parallel(overlays, |loaded| Subject::read(loaded, all, pin, upstream));
+    let subjects = in_parallel(overlays, |loaded| Subject::read(loaded, among, pin, upstream));
     let wanted = subjects.iter().filter_map(|subject| subject.as_ref().ok()).filter_map(Subject::wanted);
     let histories = Histories::walk(wanted, pin, tip, look.deep, upstream);
     let pairs: Vec<(&&Loaded, &Result<Subject<'_>, String>)> = overlays.iter().zip(&subjects).collect();
@@ -85,6 +96,7 @@ pub fn inspect_with(
 /// An overlay with what it makes of base and pin.
 struct Subject<'a> {
     loaded: &'a Loaded,
+    among: Among<'a>,
     base: Option<CommitId>,
     pin: CommitId,
     on_base: On,
@@ -131,13 +143,13 @@ impl On {
 impl<'a> Subject<'a> {
     fn read(
         loaded: &'a Loaded,
-        all: &[Loaded],
+        among: Among<'a>,
         pin: CommitId,
         upstream: &dyn Upstream,
     ) -> Result<Self, String> {
         let base = loaded.overlay.base.as_ref().map(|base| base.value);
         // A change may stand on what another overlay made of the path. Whole content stands alone.
-        let needed = if loaded.overlay.kind.is_whole() { Vec::new() } else { needs_of(loaded, all) };
+        let needed = if loaded.overlay.kind.is_whole() { Vec::new() } else { needs_of(loaded, among.all) };
         let on = |commit: CommitId| -> Result<On, String> {
             let resolve = |overlays: &[&Loaded]| {
                 resolve_apart(overlays, commit, upstream).map_err(|error| error.to_string())
@@ -181,7 +193,7 @@ impl<'a> Subject<'a> {
         {
             return Err(why.clone());
         }
-        let mut subject = Self { loaded, base, pin, on_base, on_pin, paths, suspected: Vec::new() };
+        let mut subject = Self { loaded, among, base, pin, on_base, on_pin, paths, suspected: Vec::new() };
         if loaded.overlay.kind.is_whole() {
             let paths = subject.paths.iter();
             let suspected = paths.filter(|path| subject.may_be_elsewhere(path, upstream).unwrap_or(true));
@@ -242,7 +254,7 @@ impl<'a> Subject<'a> {
         };
         let ours = self.ours(path);
         let mut report = PathReport::unknown(path.clone(), String::new());
-        report.blobs.pin = pin.as_ref().map(id);
+        report.blobs.pin = pin.as_ref().map(Content::entry);
         let on_pin = match &ours {
             Ours::Whole(content) => Some(*content),
             Ours::Change { on_pin, .. } => on_pin.as_ref().ok().copied(),
@@ -252,7 +264,7 @@ impl<'a> Subject<'a> {
             report.blobs.pin = None;
             return Ok((report, Vec::new()));
         }
-        report.blobs.overlay = on_pin.flatten().map(id);
+        report.blobs.overlay = on_pin.flatten().map(Content::entry);
         report.against_pin = on_pin.and_then(|ours| count_lines(pin.as_ref(), ours));
         let base = match self.base_content(path, upstream) {
             Ok(base) => base,
@@ -269,7 +281,7 @@ impl<'a> Subject<'a> {
                 return Ok((report, Vec::new()));
             }
         };
-        report.blobs.base = base.as_ref().map(id);
+        report.blobs.base = base.as_ref().map(Content::entry);
         let on_base = match &ours {
             Ours::Whole(content) => Some(*content),
             Ours::Change { on_base, .. } => on_base.as_ref().ok().copied(),
@@ -308,6 +320,9 @@ impl<'a> Subject<'a> {
             moves_away: self.moves_away(path, upstream)?,
             elsewhere: found.elsewhere,
         });
+        let Among { all, exclusive } = self.among;
+        let unsaid = Unsaid { loaded: self.loaded, all, exclusive, upstream };
+        let decided = unsaid.settle(path, decided, self.pin, self.base, self.on_base.made(path).is_ok())?;
         report.state = decided.state;
         report.why = decided.why;
         if report.state == State::Fresh && !history.between.is_empty() {
@@ -411,10 +426,6 @@ pub fn needs_of<'a>(loaded: &Loaded, all: &'a [Loaded]) -> Vec<&'a Loaded> {
         }
     }
     all.iter().filter(|other| wanted.contains(other.name().as_str())).collect()
-}
-
-fn id(content: &Content) -> BlobId {
-    BlobId::of(&content.bytes)
 }
 
 fn delta(

@@ -99,7 +99,7 @@ fn what_upstream_does_after_the_pin_is_a_backport_however_it_is_written() {
 #[test]
 fn a_path_that_only_a_release_has_is_none_of_the_branch_s() {
     let mut upstream = Upstream::new();
-    let start = upstream.commit("start", &[("z", "z\n")]);
+    upstream.commit("start", &[("z", "z\n")]);
     upstream.git(&["checkout", "-q", "-b", "release"]);
     let pin = upstream.commit("for the release", &[("k.c", TEXT)]);
     upstream.git(&["checkout", "-q", "main"]);
@@ -108,7 +108,6 @@ fn a_path_that_only_a_release_has_is_none_of_the_branch_s() {
     assert_eq!(state(&upstream, &pin, &pin, delete, b""), "fresh");
     upstream.commit("go on", &[("z", "more\n")]);
     assert_eq!(state(&upstream, &pin, &pin, delete, b""), "backport");
-    let _ = start;
 }
 
 #[test]
