@@ -28,7 +28,9 @@ pub fn acceptance(overlay: &Overlay, report: &OverlayReport, pin: CommitId) -> A
         return Acceptance::Lapsed(format!("it was accepted at the pin {since}, which has moved"));
     }
     if accepted.content.value != content(report) {
-        return Acceptance::Lapsed("the overlay's or upstream's content, or a mode, has changed since".to_owned());
+        return Acceptance::Lapsed(
+            "the overlay's or upstream's content, or a mode, has changed since".to_owned(),
+        );
     }
     Acceptance::Holds(accepted.reason.value.clone())
 }
