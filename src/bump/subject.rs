@@ -404,7 +404,13 @@ impl Court<'_> {
                 }
             }
             Sides::Change { base, ours, .. } => {
-                self.judge_change(subject, path, &load(base)?, ours, &load(theirs)?)
+                let base = load(base)?;
+                let mut judged = self.judge_change(subject, path, &base, ours, &load(theirs)?);
+                if judged.outcome == Outcome::Absorbed && is_mode_alone(subject, &base, ours) {
+                    judged.outcome = Outcome::Redundant;
+                    judged.why = "it changes the mode alone, to the one that upstream has".to_owned();
+                }
+                judged
             }
             Sides::Leaves { to, base } => leaving(to, base, theirs, beside),
             Sides::Arrives { from, base, ours } => {
@@ -483,4 +489,10 @@ impl Court<'_> {
             None => new(Outcome::Kept, "upstream has the path no more; it stays at the commit that it names"),
         }
     }
+}
+
+/// Whether a patch changes nothing but the mode of a path: it fits wherever the path is.
+fn is_mode_alone(subject: &Subject<'_>, base: &Side, ours: &Side) -> bool {
+    let bytes = |side: &Side| side.content().map(|content| content.bytes.clone());
+    subject.loaded.patch.is_some() && bytes(base).is_some() && bytes(base) == bytes(ours)
 }
