@@ -3,7 +3,9 @@
 mod apart;
 mod branch;
 mod brought_back;
+mod changes;
 mod renames;
+mod unsaid;
 
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use crate::io::reports::Reports;
 use crate::io::store::{Environment, ResolveError, Store};
 use crate::io::workspace::Workspace;
 use crate::overlay::Loaded;
-use crate::provenance::{Look, OverlayReport, inspect_with, without_branch};
+use crate::provenance::{Among, Look, OverlayReport, inspect_with, without_branch};
 
 /// Looks at overlays of a workspace.
 #[must_use]
@@ -78,7 +78,8 @@ fn inspect_as_far(
     look: Look,
 ) -> Vec<OverlayReport> {
     let pin = workspace.manifest.upstream.pin.value;
-    let inspect = |tip| inspect_with(loaded, &workspace.overlays, pin, tip, store, look);
+    let among = Among { all: &workspace.overlays, exclusive: &workspace.manifest.exclusive };
+    let inspect = |tip| inspect_with(loaded, among, pin, tip, store, look);
     match tip(workspace, store) {
         Ok(tip) => inspect(tip),
         Err(why) => without_branch(inspect(None), loaded, &why),
