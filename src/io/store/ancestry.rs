@@ -37,7 +37,7 @@ pub(super) fn range(
     tip: &Oid,
     exclude: Option<&Oid>,
 ) -> Result<Vec<Member>, UpstreamError> {
-    let mut marks = HashMap::new();
+    let mut marks: ById<Oid, Mark> = ById::default();
     let mut members = Vec::new();
     let mut waiting = BinaryHeap::new();
     let mut cut = None;
@@ -81,7 +81,7 @@ pub(super) fn range(
             match marks.entry(*parent) {
                 Entry::Vacant(vacant) => {
                     vacant.insert(mark);
-                    waiting.push((reader.header(parent)?.level, *parent));
+                    waiting.push((reader.level(parent)?, *parent));
                     inside_waiting += usize::from(mark == Mark::Inside);
                 }
                 Entry::Occupied(mut known) => {

@@ -44,7 +44,7 @@ pub(super) fn apart(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Option<Vec
         let is_common = paint.is_common(&id);
         paint.open -= usize::from(!is_common);
         for parent in paint.hand_on(&member) {
-            let level = reader.header(&parent)?.level;
+            let level = reader.level(&parent)?;
             if level == NO_LEVEL {
                 return Ok(None);
             }

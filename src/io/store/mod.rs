@@ -22,6 +22,7 @@ mod location;
 mod names;
 mod objects;
 mod open;
+mod packed_blobs;
 mod packed_trees;
 mod parsed;
 mod places;
@@ -45,6 +46,7 @@ pub use names::ResolveError;
 use objects::{Objects, Oid, Reader, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
 use parsed::{Found, parse_commit, parse_tree};
+use places::Place;
 pub use remote_refs::{Standing, resolve_revision};
 use submodules::Module;
 
@@ -191,13 +193,14 @@ impl Store {
     }
 
     fn own_blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
-        let mut order: Vec<usize> = (0..ids.len()).collect();
         let places = self.objects.places();
-        order.sort_by_cached_key(|index| places.of_object(ids[*index].as_bytes()));
+        let place = |(index, id): (usize, &BlobId)| (places.of_object(id.as_bytes()), index);
+        let mut order: Vec<(Option<Place>, usize)> = ids.iter().enumerate().map(place).collect();
+        order.sort_unstable();
         let mut blobs: Vec<Arc<[u8]>> = vec![Arc::default(); ids.len()];
         self.objects.read(|reader| {
-            for index in order {
-                blobs[index] = reader.blob(ids[index].as_bytes())?;
+            for (place, index) in order {
+                blobs[index] = reader.blob_at(ids[index].as_bytes(), place)?;
             }
             Ok(blobs)
         })
