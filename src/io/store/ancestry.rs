@@ -45,6 +45,7 @@ pub(super) fn range(
     let mut open: Vec<Oid> = exclude.copied().into_iter().collect();
     if let Some(exclude) = exclude {
         reader.header(exclude)?;
+        reader.objects().read_ancestors(&[*exclude, *tip]);
     }
     while let Some(id) = open.pop() {
         if marks.insert(id, Mark::Excluded).is_some() {
@@ -111,6 +112,7 @@ pub(super) fn range(
 /// # Errors
 /// If one of them is not here.
 pub(super) fn reachable(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Vec<Member>, UpstreamError> {
+    reader.objects().read_ancestors(heads);
     let mut seen: HashSet<Oid, IdState> = HashSet::default();
     let mut open: Vec<Oid> = heads.iter().copied().filter(|head| seen.insert(*head)).collect();
     let mut members = Vec::new();
@@ -257,6 +259,7 @@ pub(super) fn merge_base(reader: &mut Reader<'_>, a: &Oid, b: &Oid) -> Result<Op
         reader.header(id)?;
         *painting.flags.entry(*id).or_default() |= flag;
     }
+    reader.objects().read_ancestors(&[*a, *b]);
     for id in outside_graph(reader, &[*a, *b])? {
         painting.paint(reader, &id)?;
     }

@@ -13,6 +13,7 @@ use crate::upstream::UpstreamError;
 /// # Errors
 /// If a commit is not here.
 pub(super) fn apart(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Option<Vec<Member>>, UpstreamError> {
+    reader.objects().read_ancestors(heads);
     let mut outside = Vec::new();
     let mut seen: HashSet<Oid, IdState> = HashSet::default();
     let mut open: Vec<Oid> = heads.iter().copied().filter(|head| seen.insert(*head)).collect();

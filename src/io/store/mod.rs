@@ -26,6 +26,7 @@ mod packed_blobs;
 mod packed_trees;
 mod parsed;
 mod places;
+mod read_ahead;
 mod reftable;
 mod remote_refs;
 mod submodules;

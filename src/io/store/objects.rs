@@ -14,8 +14,8 @@ use super::choices::Merges;
 use super::packed_blobs::PackedBlobs;
 use super::parsed::parse_commit;
 use super::places::{Place, Places};
-use super::reftable;
 use super::walk::Lineage;
+use super::{read_ahead, reftable};
 use crate::upstream::UpstreamError;
 
 /// The bytes of a SHA-1.
@@ -104,6 +104,8 @@ pub(super) struct Objects {
     graph: Option<gix::commitgraph::Graph>,
     /// Headers that are not in the commit-graph; decoding them again for each question would dominate.
     headers: RwLock<ById<Oid, Arc<Header>>>,
+    /// Those of them that were read before anybody asked.
+    pub read_ahead: read_ahead::Seen,
     shallow: bool,
     partial: bool,
     places: OnceLock<Places>,
@@ -147,6 +149,7 @@ impl Objects {
             idle: Mutex::default(),
             graph,
             headers: RwLock::default(),
+            read_ahead: read_ahead::Seen::default(),
             shallow,
             partial,
             places: OnceLock::new(),
@@ -233,6 +236,13 @@ impl Objects {
         let idle = (reader.handle, reader.blobs);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
         answer
+    }
+
+    /// Reads the headers of all that these commits reach, where no commit-graph has them.
+    pub fn read_ancestors(&self, tips: &[Oid]) {
+        if self.graph.is_none() {
+            read_ahead::ancestors(self, tips);
+        }
     }
 
     /// The error for an object that is not here.
