@@ -12,6 +12,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::apart::range_in_graph;
 use super::objects::{ById, Header, IdState, NO_LEVEL, Oid, Reader};
 use crate::upstream::UpstreamError;
 
@@ -37,6 +38,11 @@ pub(super) fn range(
     tip: &Oid,
     exclude: Option<&Oid>,
 ) -> Result<Vec<Member>, UpstreamError> {
+    if let Some(exclude) = exclude
+        && let Some(members) = range_in_graph(reader, tip, exclude)?
+    {
+        return Ok(newest_first(members));
+    }
     let mut marks: ById<Oid, Mark> = ById::default();
     let mut members = Vec::new();
     let mut waiting = BinaryHeap::new();

@@ -44,7 +44,7 @@ pub use environment::Environment;
 pub use error::{FetchFailure, StoreError};
 pub use git::Progress;
 pub use names::ResolveError;
-use objects::{Objects, Oid, Reader, unreadable};
+use objects::{ById, Objects, Oid, Reader, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
 use parsed::{Found, parse_commit, parse_tree};
 use places::Place;
@@ -57,6 +57,9 @@ use crate::upstream::{Commit, Touch, UpstreamError, Walk, Walked};
 
 /// Listings that are kept: base and pin of a few overlays.
 const LISTINGS: usize = 4;
+
+/// Commits that are kept: one is told of many paths.
+const COMMITS: usize = 8192;
 
 /// Folders in folders, at most. A tree that is deeper is somebody's attack.
 const DEPTH: usize = 1000;
@@ -71,6 +74,8 @@ pub struct Store {
     modules: Vec<Module>,
     /// The last listings by their tree, the latest last.
     listings: Mutex<Vec<(Oid, Arc<Listing>)>>,
+    /// Commits that were asked for.
+    commits: Mutex<ById<Oid, Commit>>,
 }
 
 impl Store {
@@ -85,6 +90,7 @@ impl Store {
             clone: None,
             modules: Vec::new(),
             listings: Mutex::default(),
+            commits: Mutex::default(),
         })
     }
 
@@ -222,6 +228,20 @@ impl Store {
     }
 
     fn own_commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
+        let known = || self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(commit) = known().get(id.as_bytes()) {
+            return Ok(commit.clone());
+        }
+        let commit = self.read_commit(id)?;
+        let mut known = known();
+        if known.len() == COMMITS {
+            known.clear();
+        }
+        known.insert(*id.as_bytes(), commit.clone());
+        Ok(commit)
+    }
+
+    fn read_commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
         self.objects.read(|reader| {
             let commit = parse_commit(reader.commit(id.as_bytes())?)
                 .map_err(|why| unreadable(Kind::Commit, id.as_bytes(), why.to_owned()))?;

@@ -191,9 +191,14 @@ impl Objects {
         self.places.get_or_init(|| Places::of(&self.objects_dir()))
     }
 
+    /// The commit-graph.
+    pub fn graph(&self) -> Option<&gix::commitgraph::Graph> {
+        self.graph.as_ref()
+    }
+
     /// In which paths commits can differ from their first parents, where that is known without reading trees.
     pub fn changed_paths(&self) -> Option<&ChangedPaths> {
-        let graph = self.graph.as_ref()?;
+        let graph = self.graph()?;
         self.changed_paths.get_or_init(|| ChangedPaths::of(&self.objects_dir(), graph)).as_ref()
     }
 
