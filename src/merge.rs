@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use bstr::ByteSlice;
+
 use crate::tree::{Content, Mode};
 
 /// What comes out of a merge.
@@ -129,7 +131,7 @@ fn merge_modes(base: Mode, ours: Mode, theirs: Mode) -> Option<Mode> {
 /// Whether git takes a content for binary: a NUL among the first 8000 bytes.
 #[must_use]
 pub fn is_binary(content: &[u8]) -> bool {
-    content[..content.len().min(8000)].contains(&0)
+    content[..content.len().min(8000)].find_byte(0).is_some()
 }
 
 /// A merged text.

@@ -5,7 +5,7 @@
 //! to delete. One that is damaged, from another version of this program, or does not hash to what it says counts as
 //! none; so does one that belongs to somebody else, or that others can write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -34,8 +34,12 @@ pub struct Reports {
     file: Option<PathBuf>,
     /// What every report depends on.
     common: Value,
+    /// Those of the file.
     known: BTreeMap<String, OverlayReport>,
-    kept: BTreeMap<String, OverlayReport>,
+    /// Those of them that were asked for.
+    used: BTreeSet<String>,
+    /// New ones.
+    made: BTreeMap<String, OverlayReport>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,7 +51,13 @@ impl Reports {
     /// None, and nothing is kept.
     #[must_use]
     pub fn none() -> Self {
-        Self { file: None, common: Value::Null, known: BTreeMap::new(), kept: BTreeMap::new() }
+        Self {
+            file: None,
+            common: Value::Null,
+            known: BTreeMap::new(),
+            used: BTreeSet::new(),
+            made: BTreeMap::new(),
+        }
     }
 
     /// The reports that are kept for a manifest, which is given by its absolute path.
@@ -74,14 +84,14 @@ impl Reports {
             "deep": look.deep,
             "neighbours": look.neighbours,
         });
-        Self { file, common, known, kept: BTreeMap::new() }
+        Self { file, common, known, used: BTreeSet::new(), made: BTreeMap::new() }
     }
 
     /// The report of an overlay, if it is kept. `all` are the overlays of the manifest.
     pub fn get(&mut self, loaded: &Loaded, all: &[Loaded]) -> Option<OverlayReport> {
         let key = self.key(loaded, all);
         let report = self.known.get(&key).filter(|report| report.name == *loaded.name())?.clone();
-        self.kept.insert(key, report.clone());
+        self.used.insert(key);
         Some(report)
     }
 
@@ -98,29 +108,29 @@ impl Reports {
             std::iter::once(&path.path).chain(to).all(|path| std::str::from_utf8(path.as_bytes()).is_ok())
         }) && serde_json::to_writer(std::io::sink(), report).is_ok();
         if report.state != State::Unknown && is_known && is_alone && !waits && is_text {
-            self.kept.insert(self.key(loaded, all), report.clone());
+            self.made.insert(self.key(loaded, all), report.clone());
         }
     }
 
     /// Writes the reports that were asked for or made, and with `others` also those that were there before. That it
     /// cannot be done costs time and nothing else.
-    pub fn save(mut self, others: bool) {
-        let Some(file) = self.file.take() else { return };
-        let is_new = self.kept.keys().any(|key| !self.known.contains_key(key));
-        let is_less = !others && self.known.keys().any(|key| !self.kept.contains_key(key));
+    pub fn save(self, others: bool) {
+        let Some(file) = &self.file else { return };
+        let is_wanted = |key: &String| others || self.used.contains(key);
+        let is_new = self.made.keys().any(|key| !self.known.contains_key(key));
+        let is_less = self.known.keys().any(|key| !is_wanted(key) && !self.made.contains_key(key));
         if !is_new && !is_less {
             return;
         }
-        if others {
-            for (key, report) in self.known {
-                self.kept.entry(key).or_insert(report);
-            }
+        let mut reports = self.made;
+        for (key, report) in self.known.into_iter().filter(|(key, _)| is_wanted(key)) {
+            reports.entry(key).or_insert(report);
         }
-        let Ok(body) = serde_json::to_string(&Table { reports: self.kept }) else { return };
+        let Ok(body) = serde_json::to_string(&Table { reports }) else { return };
         let hash = canonical_json::sha256_hex(body.as_bytes());
-        if write_atomically(&file, format!("{SCHEMA} {hash}\n{body}\n").as_bytes()).is_ok() {
+        if write_atomically(file, format!("{SCHEMA} {hash}\n{body}\n").as_bytes()).is_ok() {
             // Where a user's files are for the group, too, this one would not be read again.
-            let _ = std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600));
+            let _ = std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600));
         }
     }
 
@@ -148,17 +158,16 @@ impl Reports {
 /// What a report depends on, of an overlay.
 fn describe(loaded: &Loaded) -> Value {
     let overlay = &loaded.overlay;
+    let own: Vec<Value> = loaded.own.iter().map(|own| json!([own.file, own.id])).collect();
     let kind = match &overlay.kind {
+        // What each file has is told by the files of ours, in `own`.
         Kind::Files(_) => {
-            let entry = |(path, content): (&crate::id::UpstreamPath, &crate::tree::Content)| {
-                json!([path.as_bytes().to_vec(), content.entry()])
+            let mode = |(path, content): (&crate::id::UpstreamPath, &crate::tree::Content)| {
+                json!([path.as_bytes().to_vec(), content.mode])
             };
-            json!({ "files": loaded.files.iter().map(entry).collect::<Vec<_>>() })
+            json!({ "files": loaded.files.iter().map(mode).collect::<Vec<_>>(), "own": own })
         }
-        Kind::Patch(file) => json!({
-            "patch": file.value,
-            "own": loaded.own.iter().map(|own| json!([own.file, own.id])).collect::<Vec<_>>(),
-        }),
+        Kind::Patch(file) => json!({ "patch": file.value, "own": own }),
         Kind::Commits { commits, .. } => {
             json!({ "commits": commits.iter().map(|commit| commit.value).collect::<Vec<_>>() })
         }

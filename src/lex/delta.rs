@@ -5,6 +5,8 @@
 use std::fmt;
 
 #[cfg(feature = "git")]
+use super::recent::{self, Taken};
+#[cfg(feature = "git")]
 use super::{Language, Token, TokenKind, Unlexable, UnlexableWhy, tokens};
 #[cfg(feature = "git")]
 use crate::id::UpstreamPath;
@@ -79,14 +81,15 @@ pub fn compare(path: &UpstreamPath, a: &[u8], b: &[u8]) -> Comparison {
     if a == b {
         return Comparison::Known(Delta::Identical);
     }
-    let Some(language) = Language::of_path(path) else {
-        return Comparison::Unknown(Unlexable { line: 0, why: UnlexableWhy::UnknownLanguage });
-    };
-    match (tokens(language, a), tokens(language, b)) {
-        (Ok(of_a), Ok(of_b)) => Comparison::Known(compare_tokens((a, &of_a), (b, &of_b))),
-        (Err(unlexable), _) | (_, Err(unlexable)) => Comparison::Unknown(unlexable),
+    match Language::of_path(path) {
+        Some(language) => compare_taken((a, &tokens(language, a)), (b, &tokens(language, b))),
+        None => UNKNOWN_LANGUAGE,
     }
 }
+
+#[cfg(feature = "git")]
+const UNKNOWN_LANGUAGE: Comparison =
+    Comparison::Unknown(Unlexable { line: 0, why: UnlexableWhy::UnknownLanguage });
 
 #[cfg(feature = "git")]
 /// Compares what stands at `path`. Another mode is another content, and so is another target of a link, whatever the link
@@ -95,8 +98,22 @@ pub fn compare(path: &UpstreamPath, a: &[u8], b: &[u8]) -> Comparison {
 pub fn compare_contents(path: &UpstreamPath, a: &Content, b: &Content) -> Comparison {
     match (a.mode, b.mode) {
         _ if a == b => Comparison::Known(Delta::Identical),
-        (Mode::File, Mode::File) | (Mode::Executable, Mode::Executable) => compare(path, &a.bytes, &b.bytes),
+        (Mode::File, Mode::File) | (Mode::Executable, Mode::Executable) => match Language::of_path(path) {
+            Some(language) => {
+                let [of_a, of_b] = [a, b].map(|content| recent::tokens_of(language, &content.bytes));
+                compare_taken((&a.bytes, &of_a), (&b.bytes, &of_b))
+            }
+            None => UNKNOWN_LANGUAGE,
+        },
         _ => Comparison::Known(Delta::Code),
+    }
+}
+
+#[cfg(feature = "git")]
+fn compare_taken((a, of_a): (&[u8], &Taken), (b, of_b): (&[u8], &Taken)) -> Comparison {
+    match (of_a, of_b) {
+        (Ok(of_a), Ok(of_b)) => Comparison::Known(compare_tokens((a, of_a), (b, of_b))),
+        (Err(unlexable), _) | (_, Err(unlexable)) => Comparison::Unknown(*unlexable),
     }
 }
 

@@ -38,6 +38,8 @@ mod lines;
 #[cfg(feature = "git")]
 mod python;
 #[cfg(feature = "git")]
+mod recent;
+#[cfg(feature = "git")]
 mod token;
 #[cfg(feature = "git")]
 mod toml;
@@ -126,8 +128,13 @@ pub fn code_tokens(language: Language, source: &[u8]) -> Result<Vec<Cow<'_, [u8]
 /// # Errors
 /// If the text cannot be taken apart without guessing.
 pub fn comment_spans(language: Language, source: &[u8]) -> Result<Vec<Range<usize>>, Unlexable> {
-    let tokens = tokens(language, source)?;
-    Ok(tokens.into_iter().filter(Token::is_comment).map(|token| token.span).collect())
+    let spans = |tokens: &[Token]| {
+        tokens.iter().filter(|token| token.is_comment()).map(|token| token.span.clone()).collect()
+    };
+    match recent::known(language, source) {
+        Some(known) => known.as_ref().as_ref().map(|tokens| spans(tokens)).map_err(|unlexable| *unlexable),
+        None => tokens(language, source).map(|tokens| spans(&tokens)),
+    }
 }
 
 #[cfg(feature = "git")]

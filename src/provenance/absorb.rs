@@ -27,10 +27,39 @@ pub(crate) fn is_absorbed(
     ours: Option<&Content>,
     theirs: Option<&Content>,
 ) -> bool {
-    if does_the_same(path, ours, base) || does_the_same(path, base, theirs) {
-        return false;
-    }
-    match merge(base, ours, theirs, Style::Merge, LABELS) {
+    can_be_absorbed(path, base, ours, theirs)
+        && is_in(path, base, ours, theirs, &merge(base, ours, theirs, Style::Merge, LABELS))
+}
+
+/// As [`is_absorbed`], where the merge of base, ours and theirs is known.
+pub(super) fn is_absorbed_as(
+    path: &UpstreamPath,
+    base: Option<&Content>,
+    ours: Option<&Content>,
+    theirs: Option<&Content>,
+    merged: &Merged,
+) -> bool {
+    can_be_absorbed(path, base, ours, theirs) && is_in(path, base, ours, theirs, merged)
+}
+
+/// Whether both sides changed something.
+fn can_be_absorbed(
+    path: &UpstreamPath,
+    base: Option<&Content>,
+    ours: Option<&Content>,
+    theirs: Option<&Content>,
+) -> bool {
+    !does_the_same(path, ours, base) && !does_the_same(path, base, theirs)
+}
+
+fn is_in(
+    path: &UpstreamPath,
+    base: Option<&Content>,
+    ours: Option<&Content>,
+    theirs: Option<&Content>,
+    merged: &Merged,
+) -> bool {
+    match merged {
         Merged::Clean(merged) => does_the_same(path, merged.as_ref(), theirs),
         Merged::Conflict(_) => is_absorbed_by_tokens(path, base, ours, theirs).unwrap_or(false),
     }
@@ -70,7 +99,7 @@ fn is_absorbed_by_tokens(
 pub(super) type Lines = (usize, usize);
 
 /// The parts of the change from `base` to `ours` that `theirs` has, and those that it has not. Parts that change
-/// comments only are left out.
+/// comments only are left out. Of a change that is one part, neither: it has no halves.
 pub(super) fn halves(
     path: &UpstreamPath,
     base: &Content,
@@ -80,8 +109,11 @@ pub(super) fn halves(
     if [base, ours, theirs].iter().any(|side| crate::merge::is_binary(&side.bytes)) {
         return (Vec::new(), Vec::new());
     }
-    let present = hunks::present(&base.bytes, &ours.bytes, &theirs.bytes);
     let parts = hunks::hunks(&hunks::lines(&base.bytes), &hunks::lines(&ours.bytes));
+    if parts.len() < 2 {
+        return (Vec::new(), Vec::new());
+    }
+    let present = hunks::present(&base.bytes, &ours.bytes, &theirs.bytes);
     let (of_base, of_ours) = (on_lines(path, &base.bytes), on_lines(path, &ours.bytes));
     let mut halves = (Vec::new(), Vec::new());
     for (part, present) in parts.into_iter().zip(present) {
@@ -121,18 +153,11 @@ pub(super) fn passage(
     let bytes = |content: Option<&Content>| content.map_or_else(|| [].into(), |c| c.bytes.clone());
     let (old, new) = (bytes(base), bytes(ours));
     let (old_lines, new_lines) = (hunks::lines(&old), hunks::lines(&new));
-    let on_lines = on_lines(path, &new);
-    let is_plain = |line: &usize| on_lines.get(*line).is_none_or(|on| on.code && !on.comment);
-    let (mut wanted, mut needed): (HashSet<&[u8]>, HashSet<&[u8]>) = Default::default();
-    let says_something = |line: &[u8]| line.iter().any(u8::is_ascii_alphanumeric);
-    for hunk in hunks::hunks(&old_lines, &new_lines) {
-        wanted.extend(
-            old_lines[hunk.old].iter().chain(&new_lines[hunk.new.clone()]).map(|line| line.trim_ascii()),
-        );
-        needed.extend(hunk.new.filter(is_plain).map(|line| new_lines[line].trim_ascii()));
-    }
-    wanted.retain(|line| says_something(line));
-    needed.retain(|line| says_something(line));
+    let says_something = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
+    let parts = hunks::hunks(&old_lines, &new_lines);
+    let of_part = |part: &hunks::Hunk| [&old_lines[part.old.clone()], &new_lines[part.new.clone()]].concat();
+    let wanted: HashSet<&[u8]> =
+        parts.iter().flat_map(of_part).map(<[u8]>::trim_ascii).filter(says_something).collect();
     let mut candidates = ledger.steps_with(&wanted);
     let modes = |content: Option<&Content>| content.map(|content| content.mode);
     if modes(base) != modes(ours) {
@@ -140,6 +165,14 @@ pub(super) fn passage(
     }
     let skipped = candidates.len().saturating_sub(MOST_MERGES);
     candidates.drain(..skipped);
+    if candidates.is_empty() {
+        return Ok(Passage::default());
+    }
+    let on_lines = on_lines(path, &new);
+    let is_plain = |line: &usize| on_lines.get(*line).is_none_or(|on| on.code && !on.comment);
+    let plain = parts.into_iter().flat_map(|part| part.new).filter(is_plain);
+    let needed: HashSet<&[u8]> =
+        plain.map(|line| new_lines[line].trim_ascii()).filter(says_something).collect();
     let needed = ledger.finder(&needed);
     let read = |entry: Option<Entry>| match entry {
         Some(entry) if entry.mode != Mode::Submodule => {

@@ -52,7 +52,7 @@ fn runs<'t>(old: &[&'t [u8]], new: &[&'t [u8]]) -> Vec<Run> {
     // Numbers are compared faster than lines, and what is equal at both ends needs none.
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let mut numbers: HashMap<&'t [u8], u32> = HashMap::new();
+    let mut numbers: HashMap<&'t [u8], u32, foldhash::fast::RandomState> = HashMap::default();
     let mut number = |line: &&'t [u8]| {
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
         *numbers.entry(*line).or_insert(next)

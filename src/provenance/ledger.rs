@@ -114,8 +114,11 @@ impl Tally {
     }
 }
 
-/// Touches whose contents are read at once.
-const AT_ONCE: usize = 512;
+/// Touches whose contents are read at once: all of them are in memory then.
+const AT_ONCE: usize = 128;
+
+/// How many old lines are skipped to find the one that a new line is.
+const NEAR: usize = 32;
 
 impl Ledger {
     /// Follows the path from its content at the base over these touches, oldest first, to that at the pin. `known` are
@@ -291,7 +294,7 @@ impl Ledger {
         let old_middle = &old.lines[head..tail_start];
         let old_texts: Vec<Text> = old_middle.iter().map(|line| self.text_of[*line as usize]).collect();
         let middle = &bytes[head_bytes..bytes.len() - tail_bytes];
-        let texts: Vec<Text> = lines(middle).map(|line| self.text(line)).collect();
+        let texts = self.texts_after(&old_texts, middle);
         let mut at = 0;
         for Run { old: at_old, new: at_new, len } in self.aligner.align(&old_texts, &texts) {
             for text in &texts[at..at_new] {
@@ -346,6 +349,24 @@ impl Ledger {
                 }
             }
         }
+    }
+
+    /// The texts of lines, most of which follow each other as these old ones do.
+    fn texts_after(&mut self, old: &[Text], middle: &[u8]) -> Vec<Text> {
+        let mut texts = Vec::with_capacity(old.len() + 16);
+        let mut next = 0;
+        for line in lines(middle) {
+            if let Some(text) = old.get(next).filter(|text| *self.texts[**text as usize] == *line) {
+                texts.push(*text);
+                next += 1;
+                continue;
+            }
+            let text = self.text(line);
+            texts.push(text);
+            let near = old[next.min(old.len())..].iter().take(NEAR);
+            next += near.clone().position(|old| *old == text).map_or(0, |skipped| skipped + 1);
+        }
+        texts
     }
 
     fn text(&mut self, line: &[u8]) -> Text {

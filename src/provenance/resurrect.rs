@@ -68,7 +68,8 @@ pub(super) fn added(path: &UpstreamPath, from: Option<&Content>, to: Option<&Con
         None => &[],
     };
     let (old, new) = (lines(from), lines(&to.bytes));
-    let there: HashSet<&[u8]> = old.iter().map(|line| line.trim_ascii()).collect();
+    let there: HashSet<&[u8], foldhash::fast::RandomState> =
+        old.iter().map(|line| line.trim_ascii()).collect();
     let on_lines = on_lines(path, &to.bytes);
     let numbers = hunks(&old, &new).into_iter().flat_map(|hunk| hunk.new);
     numbers

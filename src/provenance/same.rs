@@ -4,6 +4,7 @@
 //! taken apart once, and most of the others are ruled out without that.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use bstr::ByteSlice;
 
@@ -13,8 +14,11 @@ use crate::tree::{Content, Entry, Mode};
 
 /// The content that others are compared with.
 pub(super) struct Same<'a> {
+    path: &'a UpstreamPath,
+    content: &'a Content,
     entry: Entry,
-    code: Option<Code<'a>>,
+    /// Its code, once it is asked for; `None` inside: it cannot be told.
+    code: OnceCell<Option<Code<'a>>>,
 }
 
 struct Code<'a> {
@@ -30,18 +34,8 @@ struct Code<'a> {
 const TELLING: usize = 24;
 
 impl<'a> Same<'a> {
-    pub(super) fn new(path: &UpstreamPath, content: &'a Content) -> Self {
-        let is_file = matches!(content.mode, Mode::File | Mode::Executable);
-        let code = Language::of_path(path).filter(|_| is_file).and_then(|language| {
-            let tokens = lex::code_tokens(language, &content.bytes).ok()?;
-            let mut telling: Vec<Cow<'a, [u8]>> =
-                tokens.iter().filter(|token| token.iter().all(u8::is_ascii_alphanumeric)).cloned().collect();
-            telling.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
-            telling.dedup();
-            telling.truncate(TELLING);
-            Some(Code { language, bytes: tokens.iter().map(|token| token.len()).sum(), tokens, telling })
-        });
-        Self { entry: content.entry(), code }
+    pub(super) fn new(path: &'a UpstreamPath, content: &'a Content) -> Self {
+        Self { path, content, entry: content.entry(), code: OnceCell::new() }
     }
 
     /// The content by name.
@@ -54,7 +48,7 @@ impl<'a> Same<'a> {
         if other.mode != self.entry.mode {
             return false;
         }
-        match &self.code {
+        match self.code.get_or_init(|| Code::of(self.path, self.content)) {
             Some(code) if other.bytes.len() >= code.least_bytes() => {
                 code.telling.iter().all(|token| other.bytes.contains_str(token))
                     && lex::code_tokens(code.language, &other.bytes).is_ok_and(|tokens| tokens == code.tokens)
@@ -64,7 +58,19 @@ impl<'a> Same<'a> {
     }
 }
 
-impl Code<'_> {
+impl<'a> Code<'a> {
+    fn of(path: &UpstreamPath, content: &'a Content) -> Option<Self> {
+        let is_file = matches!(content.mode, Mode::File | Mode::Executable);
+        let language = Language::of_path(path).filter(|_| is_file)?;
+        let tokens = lex::code_tokens(language, &content.bytes).ok()?;
+        let mut telling: Vec<Cow<'a, [u8]>> =
+            tokens.iter().filter(|token| token.iter().all(u8::is_ascii_alphanumeric)).cloned().collect();
+        telling.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+        telling.dedup();
+        telling.truncate(TELLING);
+        Some(Self { language, bytes: tokens.iter().map(|token| token.len()).sum(), tokens, telling })
+    }
+
     /// Layout tokens may stand for nothing in the text; all others are there.
     fn least_bytes(&self) -> usize {
         let layout = self.tokens.iter().filter(|token| token.first().is_some_and(u8::is_ascii_whitespace));

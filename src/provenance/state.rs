@@ -5,7 +5,7 @@ use crate::lex::{self, Delta};
 use crate::merge::{Conflict, Labels, Merged, Style, merge};
 use crate::tree::Content;
 
-use super::absorb::is_absorbed;
+use super::absorb::is_absorbed_as;
 use super::{Note, State};
 
 /// What an overlay makes of a path.
@@ -178,7 +178,7 @@ fn stale_or_fresh(
     };
     let labels = Labels { base: "base", ours: "overlay", theirs: "upstream" };
     let merged = merge(base, ours, pin, Style::Merge, labels);
-    if base != pin && is_absorbed(facts.path, base, ours, pin) {
+    if base != pin && is_absorbed_as(facts.path, base, ours, pin, &merged) {
         return Decided::new(State::Absorbed, "upstream has by now all that it adds");
     }
     if base == pin {

@@ -453,3 +453,54 @@ fn spread(dir: &Path) {
     let _ = std::fs::remove_file(dir.join("objects/info/commit-graph"));
     git_input(dir, &["unpack-objects", "-q"], &rest);
 }
+
+/// Long enough to be read by several threads.
+#[test]
+fn a_long_history_is_the_same_without_a_commit_graph() {
+    use std::fmt::Write as _;
+    let scratch = Scratch::new();
+    let (plain, graph) = (scratch.join("plain"), scratch.join("graph"));
+    let mut dice = Dice::new(9);
+    let mut stream = String::new();
+    for number in 1..=4000_usize {
+        writeln!(stream, "commit refs/heads/main\nmark :{number}\ncommitter C <c> {number} +0000\ndata 1\nx")
+            .unwrap();
+        let back = 1 + dice.roll(40);
+        if number > 1 {
+            writeln!(stream, "from :{}", number - if number > back && dice.one_in(8) { back } else { 1 })
+                .unwrap();
+        }
+        if number > 100 && dice.one_in(5) {
+            writeln!(stream, "merge :{}", number - 2 - dice.roll(80)).unwrap();
+        }
+        let name = *dice.pick(&PATHS);
+        if name.is_ascii() && !name.contains(' ') && dice.one_in(3) {
+            writeln!(stream, "M 100644 inline {name}\ndata 2\n{}\n", dice.roll(10)).unwrap();
+        }
+    }
+    for dir in [&plain, &graph] {
+        std::fs::create_dir_all(dir).unwrap();
+        git(dir, &["init", "--quiet", "--bare"]);
+        git_input(dir, &["fast-import", "--quiet"], stream.as_bytes());
+    }
+    git(&graph, &["commit-graph", "write", "--reachable"]);
+    let paths: Vec<_> = PATHS.iter().map(|name| path(name)).collect();
+    let tip = commit(git(&graph, &["rev-parse", "main"]).trim());
+    let all: Vec<CommitId> = git(&graph, &["rev-list", "main"]).lines().map(commit).collect();
+    assert!(all.len() > 2000, "the generator makes too little: {}", all.len());
+    let with_graph = Store::at(&graph).unwrap();
+    for far in [10, 300, all.len() - 1] {
+        // A store keeps what it read: a new one for each question.
+        let plain = Store::at(&plain).unwrap();
+        let base = all[far];
+        assert_eq!(plain.history(tip, Some(base), &paths), with_graph.history(tip, Some(base), &paths));
+        let without = Store::at(plain.path()).unwrap();
+        let walk = |store: &Store| {
+            let walked = store.walk(&Walk { heads: &[tip, base], between: &paths, common: &paths }).unwrap();
+            (walked.touches, walked.heads, walked.behind)
+        };
+        assert_eq!(walk(&without), walk(&with_graph));
+        let without = Store::at(plain.path()).unwrap();
+        assert_eq!(without.merge_base(tip, base), with_graph.merge_base(tip, base));
+    }
+}

@@ -12,6 +12,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::apart::range_in_graph;
 use super::objects::{ById, Header, IdState, NO_LEVEL, Oid, Reader};
 use crate::upstream::UpstreamError;
 
@@ -37,7 +38,12 @@ pub(super) fn range(
     tip: &Oid,
     exclude: Option<&Oid>,
 ) -> Result<Vec<Member>, UpstreamError> {
-    let mut marks = HashMap::new();
+    if let Some(exclude) = exclude
+        && let Some(members) = range_in_graph(reader, tip, exclude)?
+    {
+        return Ok(newest_first(members));
+    }
+    let mut marks: ById<Oid, Mark> = ById::default();
     let mut members = Vec::new();
     let mut waiting = BinaryHeap::new();
     let mut cut = None;
@@ -45,6 +51,7 @@ pub(super) fn range(
     let mut open: Vec<Oid> = exclude.copied().into_iter().collect();
     if let Some(exclude) = exclude {
         reader.header(exclude)?;
+        reader.objects().read_ancestors(&[*exclude, *tip]);
     }
     while let Some(id) = open.pop() {
         if marks.insert(id, Mark::Excluded).is_some() {
@@ -81,7 +88,7 @@ pub(super) fn range(
             match marks.entry(*parent) {
                 Entry::Vacant(vacant) => {
                     vacant.insert(mark);
-                    waiting.push((reader.header(parent)?.level, *parent));
+                    waiting.push((reader.level(parent)?, *parent));
                     inside_waiting += usize::from(mark == Mark::Inside);
                 }
                 Entry::Occupied(mut known) => {
@@ -111,6 +118,7 @@ pub(super) fn range(
 /// # Errors
 /// If one of them is not here.
 pub(super) fn reachable(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Vec<Member>, UpstreamError> {
+    reader.objects().read_ancestors(heads);
     let mut seen: HashSet<Oid, IdState> = HashSet::default();
     let mut open: Vec<Oid> = heads.iter().copied().filter(|head| seen.insert(*head)).collect();
     let mut members = Vec::new();
@@ -257,6 +265,7 @@ pub(super) fn merge_base(reader: &mut Reader<'_>, a: &Oid, b: &Oid) -> Result<Op
         reader.header(id)?;
         *painting.flags.entry(*id).or_default() |= flag;
     }
+    reader.objects().read_ancestors(&[*a, *b]);
     for id in outside_graph(reader, &[*a, *b])? {
         painting.paint(reader, &id)?;
     }

@@ -1,7 +1,11 @@
 //! What lies between commits: what some of them reach and others do not.
 
+mod places;
+
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashSet};
+
+use gix::commitgraph::Position;
 
 use super::ancestry::{Member, newest_first};
 use super::objects::{ById, IdState, NO_LEVEL, Oid, Reader};
@@ -13,6 +17,10 @@ use crate::upstream::UpstreamError;
 /// # Errors
 /// If a commit is not here.
 pub(super) fn apart(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Option<Vec<Member>>, UpstreamError> {
+    if let Some(places) = reader.objects().graph().and_then(|graph| places::apart(graph, heads)) {
+        return Ok(Some(newest_first(members(reader, &places)?)));
+    }
+    reader.objects().read_ancestors(heads);
     let mut outside = Vec::new();
     let mut seen: HashSet<Oid, IdState> = HashSet::default();
     let mut open: Vec<Oid> = heads.iter().copied().filter(|head| seen.insert(*head)).collect();
@@ -44,7 +52,7 @@ pub(super) fn apart(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Option<Vec
         let is_common = paint.is_common(&id);
         paint.open -= usize::from(!is_common);
         for parent in paint.hand_on(&member) {
-            let level = reader.header(&parent)?.level;
+            let level = reader.level(&parent)?;
             if level == NO_LEVEL {
                 return Ok(None);
             }
@@ -55,6 +63,32 @@ pub(super) fn apart(reader: &mut Reader<'_>, heads: &[Oid]) -> Result<Option<Vec
         }
     }
     Ok(Some(newest_first(members)))
+}
+
+/// The commits that `tip` reaches and `exclude` does not, where the commit-graph alone can tell them; else `None`. In no
+/// order.
+///
+/// # Errors
+/// If the commit-graph is not as it should be.
+pub(super) fn range_in_graph(
+    reader: &mut Reader<'_>,
+    tip: &Oid,
+    exclude: &Oid,
+) -> Result<Option<Vec<Member>>, UpstreamError> {
+    let places = reader.objects().graph().and_then(|graph| places::range(graph, tip, exclude));
+    places.map(|places| members(reader, &places)).transpose()
+}
+
+/// The commits at these places of the commit-graph.
+fn members(reader: &mut Reader<'_>, places: &[Position]) -> Result<Vec<Member>, UpstreamError> {
+    let mut members = Vec::with_capacity(places.len());
+    for place in places {
+        let id = reader.objects().graph().and_then(|graph| graph.id_at(*place).as_bytes().first_chunk());
+        if let Some(id) = id.copied() {
+            members.push(Member { header: reader.header(&id)?, id });
+        }
+    }
+    Ok(members)
 }
 
 /// Which heads reach a commit, while commits are taken children before parents.

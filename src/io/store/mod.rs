@@ -22,9 +22,11 @@ mod location;
 mod names;
 mod objects;
 mod open;
+mod packed_blobs;
 mod packed_trees;
 mod parsed;
 mod places;
+mod read_ahead;
 mod reftable;
 mod remote_refs;
 mod submodules;
@@ -42,9 +44,10 @@ pub use environment::Environment;
 pub use error::{FetchFailure, StoreError};
 pub use git::Progress;
 pub use names::ResolveError;
-use objects::{Objects, Oid, Reader, unreadable};
+use objects::{ById, Objects, Oid, Reader, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
 use parsed::{Found, parse_commit, parse_tree};
+use places::Place;
 pub use remote_refs::{Standing, resolve_revision};
 use submodules::Module;
 
@@ -54,6 +57,9 @@ use crate::upstream::{Commit, Touch, UpstreamError, Walk, Walked};
 
 /// Listings that are kept: base and pin of a few overlays.
 const LISTINGS: usize = 4;
+
+/// Commits that are kept: one is told of many paths.
+const COMMITS: usize = 8192;
 
 /// Folders in folders, at most. A tree that is deeper is somebody's attack.
 const DEPTH: usize = 1000;
@@ -68,6 +74,8 @@ pub struct Store {
     modules: Vec<Module>,
     /// The last listings by their tree, the latest last.
     listings: Mutex<Vec<(Oid, Arc<Listing>)>>,
+    /// Commits that were asked for.
+    commits: Mutex<ById<Oid, Commit>>,
 }
 
 impl Store {
@@ -82,6 +90,7 @@ impl Store {
             clone: None,
             modules: Vec::new(),
             listings: Mutex::default(),
+            commits: Mutex::default(),
         })
     }
 
@@ -191,13 +200,14 @@ impl Store {
     }
 
     fn own_blobs(&self, ids: &[BlobId]) -> Result<Vec<Arc<[u8]>>, UpstreamError> {
-        let mut order: Vec<usize> = (0..ids.len()).collect();
         let places = self.objects.places();
-        order.sort_by_cached_key(|index| places.of_object(ids[*index].as_bytes()));
+        let place = |(index, id): (usize, &BlobId)| (places.of_object(id.as_bytes()), index);
+        let mut order: Vec<(Option<Place>, usize)> = ids.iter().enumerate().map(place).collect();
+        order.sort_unstable();
         let mut blobs: Vec<Arc<[u8]>> = vec![Arc::default(); ids.len()];
         self.objects.read(|reader| {
-            for index in order {
-                blobs[index] = reader.blob(ids[index].as_bytes())?;
+            for (place, index) in order {
+                blobs[index] = reader.blob_at(ids[index].as_bytes(), place)?;
             }
             Ok(blobs)
         })
@@ -218,6 +228,20 @@ impl Store {
     }
 
     fn own_commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
+        let known = || self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(commit) = known().get(id.as_bytes()) {
+            return Ok(commit.clone());
+        }
+        let commit = self.read_commit(id)?;
+        let mut known = known();
+        if known.len() == COMMITS {
+            known.clear();
+        }
+        known.insert(*id.as_bytes(), commit.clone());
+        Ok(commit)
+    }
+
+    fn read_commit(&self, id: CommitId) -> Result<Commit, UpstreamError> {
         self.objects.read(|reader| {
             let commit = parse_commit(reader.commit(id.as_bytes())?)
                 .map_err(|why| unreadable(Kind::Commit, id.as_bytes(), why.to_owned()))?;

@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use gix::objs::{Find, Kind};
 
 use super::changed_paths::ChangedPaths;
+use super::choices::Merges;
+use super::packed_blobs::PackedBlobs;
 use super::parsed::parse_commit;
-use super::places::Places;
-use super::reftable;
+use super::places::{Place, Places};
 use super::walk::Lineage;
+use super::{read_ahead, reftable};
 use crate::upstream::UpstreamError;
 
 /// The bytes of a SHA-1.
@@ -98,10 +100,12 @@ impl Header {
 pub(super) struct Objects {
     repository: gix::ThreadSafeRepository,
     /// Handles that nobody uses right now, with their warm caches.
-    idle: Mutex<Vec<gix::OdbHandle>>,
+    idle: Mutex<Vec<(gix::OdbHandle, PackedBlobs)>>,
     graph: Option<gix::commitgraph::Graph>,
     /// Headers that are not in the commit-graph; decoding them again for each question would dominate.
     headers: RwLock<ById<Oid, Arc<Header>>>,
+    /// Those of them that were read before anybody asked.
+    pub read_ahead: read_ahead::Seen,
     shallow: bool,
     partial: bool,
     places: OnceLock<Places>,
@@ -110,12 +114,15 @@ pub(super) struct Objects {
     table: OnceLock<Option<Result<reftable::Names, String>>>,
     /// The last walk: who reaches what.
     pub lineage: Mutex<Option<Arc<Lineage>>>,
+    /// The merges of the last range.
+    pub merges: Mutex<Option<Arc<Merges>>>,
 }
 
 /// A handle on the objects for one thread.
 pub(super) struct Reader<'a> {
     objects: &'a Objects,
     handle: gix::OdbHandle,
+    blobs: PackedBlobs,
     buffer: Vec<u8>,
 }
 
@@ -142,12 +149,14 @@ impl Objects {
             idle: Mutex::default(),
             graph,
             headers: RwLock::default(),
+            read_ahead: read_ahead::Seen::default(),
             shallow,
             partial,
             places: OnceLock::new(),
             changed_paths: OnceLock::new(),
             table: OnceLock::new(),
             lineage: Mutex::default(),
+            merges: Mutex::default(),
         })
     }
 
@@ -182,9 +191,14 @@ impl Objects {
         self.places.get_or_init(|| Places::of(&self.objects_dir()))
     }
 
+    /// The commit-graph.
+    pub fn graph(&self) -> Option<&gix::commitgraph::Graph> {
+        self.graph.as_ref()
+    }
+
     /// In which paths commits can differ from their first parents, where that is known without reading trees.
     pub fn changed_paths(&self) -> Option<&ChangedPaths> {
-        let graph = self.graph.as_ref()?;
+        let graph = self.graph()?;
         self.changed_paths.get_or_init(|| ChangedPaths::of(&self.objects_dir(), graph)).as_ref()
     }
 
@@ -215,17 +229,25 @@ impl Objects {
     /// Runs a question with a handle of its own, which keeps its caches for the next question.
     pub fn read<T>(&self, question: impl FnOnce(&mut Reader<'_>) -> T) -> T {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let handle = idle.unwrap_or_else(|| {
+        let (handle, blobs) = idle.unwrap_or_else(|| {
             let mut handle = self.repository.to_thread_local().objects;
             handle.set_pack_cache(|| {
                 Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(PACK_CACHE))
             });
-            handle
+            (handle, PackedBlobs::default())
         });
-        let mut reader = Reader { objects: self, handle, buffer: Vec::new() };
+        let mut reader = Reader { objects: self, handle, blobs, buffer: Vec::new() };
         let answer = question(&mut reader);
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(reader.handle);
+        let idle = (reader.handle, reader.blobs);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
         answer
+    }
+
+    /// Reads the headers of all that these commits reach, where no commit-graph has them.
+    pub fn read_ancestors(&self, tips: &[Oid]) {
+        if self.graph.is_none() {
+            read_ahead::ancestors(self, tips);
+        }
     }
 
     /// The error for an object that is not here.
@@ -301,6 +323,17 @@ impl Reader<'_> {
         self.try_object(Kind::Blob, id)?.map(Arc::from).ok_or_else(|| objects.missing("blob", id))
     }
 
+    /// The bytes of a blob that is said to lie there.
+    ///
+    /// # Errors
+    /// If it is not here or cannot be read.
+    pub fn blob_at(&mut self, id: &Oid, place: Option<Place>) -> Result<Arc<[u8]>, UpstreamError> {
+        match place.and_then(|place| self.blobs.read(self.objects.places(), place)) {
+            Some(blob) => Ok(blob),
+            None => self.blob(id),
+        }
+    }
+
     /// The bytes of a tree.
     ///
     /// # Errors
@@ -358,6 +391,17 @@ impl Reader<'_> {
         Ok(Some(header))
     }
 
+    /// The level of a commit alone.
+    ///
+    /// # Errors
+    /// If it is not here or cannot be read.
+    pub fn level(&mut self, id: &Oid) -> Result<u32, UpstreamError> {
+        match self.objects.graph.as_ref().and_then(|graph| level_in_graph(graph, id)) {
+            Some((_, level)) => Ok(level),
+            None => Ok(self.header(id)?.level),
+        }
+    }
+
     /// What a walk needs of a commit.
     ///
     /// # Errors
@@ -368,16 +412,19 @@ impl Reader<'_> {
     }
 }
 
+/// The place of a commit in the commit-graph, and its level; `None` if it does not have the commit, or no generation for it.
+fn level_in_graph(graph: &gix::commitgraph::Graph, id: &Oid) -> Option<(gix::commitgraph::Position, u32)> {
+    let place = graph.lookup(gix::ObjectId::from(*id))?;
+    let level = graph.commit_at(place).generation();
+    (level != 0 && level != NO_LEVEL).then_some((place, level))
+}
+
 /// The header as the commit-graph has it; `None` if it does not have the commit, or no generation for it.
 ///
 /// The file is somebody else's: a position out of range or a parent that is no older are errors.
 fn header_in_graph(graph: &gix::commitgraph::Graph, id: &Oid) -> Option<Result<Header, UpstreamError>> {
-    let place = graph.lookup(gix::ObjectId::from(*id))?;
+    let (place, level) = level_in_graph(graph, id)?;
     let commit = graph.commit_at(place);
-    let level = commit.generation();
-    if level == 0 || level == NO_LEVEL {
-        return None;
-    }
     let broken = |why: &str| UpstreamError::Unreadable {
         what: format!("commit {} in the commit-graph", hex(id)),
         why: format!("{why}; `git commit-graph write --reachable` writes it anew"),
