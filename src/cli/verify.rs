@@ -28,7 +28,7 @@ use crate::verify::{
 };
 
 use super::diff::{changes_since, compare};
-use super::status::{branch_is_missing, inspect_all};
+use super::status::{inspect_all, no_branch};
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, Tone, Ui, explain};
 
@@ -175,8 +175,8 @@ impl Checked<'_> {
         findings.extend(self.check_submodules()?);
         findings.extend(self.check_evidence()?);
         findings.extend(super::lock::findings(workspace, self.store, args.locked)?);
-        if branch_is_missing(workspace, self.store) {
-            findings.extend(states::missing_branch(manifest, &self.store.branches()));
+        if let Some(no_branch) = no_branch(workspace, self.store) {
+            findings.extend(states::check_branch(manifest, &no_branch, &self.store.branches()));
         }
         // Overlays that were said not to fit need not be said again for the tree.
         let said: BTreeSet<&Name> =

@@ -8,6 +8,7 @@
 pub(crate) mod absorb;
 mod align;
 pub mod base;
+mod branch;
 mod conditions;
 mod earlier;
 mod history;
@@ -32,6 +33,7 @@ use crate::lex::Delta;
 use crate::overlay::Loaded;
 use crate::upstream::Commit;
 
+pub use branch::NoBranch;
 pub use inspect::{Look, inspect, inspect_with, needs_of, pull_request_number};
 pub use note::{Condition, Neighbour, Note, OldLine, OverlayNote, Resurrected, Side};
 pub use rename::similarity;
@@ -222,26 +224,19 @@ fn worst(paths: &[PathReport]) -> State {
     }
 }
 
+/// Whether what upstream has on its branch could make another state of this one.
+fn may_be_newer(loaded: &Loaded, path: &PathReport) -> bool {
+    let is_open =
+        matches!(path.state, State::Absorbed | State::StaleConflict | State::StaleClean | State::Fresh);
+    loaded.overlay.kind.is_whole() && is_open && path.blobs.overlay.is_some()
+}
+
 /// Reports as they are where the branch of the manifest could not be looked at, and why: whole content may be what upstream has
 /// there, and unless something else says what it is, it is not known.
 #[must_use]
-pub fn without_branch(
-    mut reports: Vec<OverlayReport>,
-    overlays: &[&Loaded],
-    why: &str,
-) -> Vec<OverlayReport> {
+fn without_branch(mut reports: Vec<OverlayReport>, overlays: &[&Loaded], why: &str) -> Vec<OverlayReport> {
     for (report, loaded) in reports.iter_mut().zip(overlays) {
-        if !loaded.overlay.kind.is_whole() {
-            continue;
-        }
-        let may_be_newer = |path: &&mut PathReport| {
-            let is_open = matches!(
-                path.state,
-                State::Absorbed | State::StaleConflict | State::StaleClean | State::Fresh
-            );
-            is_open && path.blobs.overlay.is_some()
-        };
-        for path in report.paths.iter_mut().filter(may_be_newer) {
+        for path in report.paths.iter_mut().filter(|path| may_be_newer(loaded, path)) {
             path.state = State::Unknown;
             path.why = format!("whether it is what upstream has on its branch cannot be told: {why}");
         }
