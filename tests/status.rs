@@ -3,7 +3,9 @@
 mod apart;
 mod branch;
 mod brought_back;
+mod merged;
 mod renames;
+mod white_space;
 
 use std::collections::BTreeSet;
 

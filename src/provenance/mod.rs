@@ -15,6 +15,7 @@ mod history;
 mod hunks;
 mod includes;
 mod inspect;
+mod layout;
 mod ledger;
 pub(crate) mod neighbours;
 mod note;

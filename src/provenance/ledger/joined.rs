@@ -1,0 +1,131 @@
+//! Lines that came by two ways and are one: a fix that was picked to another branch, and both were merged.
+//!
+//! Each way gives the line an identity of its own. Where a diff of a parent with a merge (or with a content that was known
+//! before) aligns two of them, they stand for one line from then on: whoever brought it under either of them brought it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{Entry, Ledger, Line, Text, Touch, Version};
+
+/// Which identities are one.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// From an identity to one that stands for it, too.
+    next: HashMap<Line, Line>,
+}
+
+impl Joined {
+    pub(super) fn is_empty(&self) -> bool {
+        self.next.is_empty()
+    }
+
+    /// The identity that stands for all that are one with this one.
+    pub(super) fn root(&self, mut line: Line) -> Line {
+        while let Some(next) = self.next.get(&line) {
+            line = *next;
+        }
+        line
+    }
+
+    fn join(&mut self, a: Line, b: Line) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            self.next.insert(a.max(b), a.min(b));
+        }
+    }
+}
+
+impl Ledger {
+    /// Takes lines of a parent and of a content that a diff aligns for one, each pair.
+    pub(super) fn join(&mut self, parent: &Version, after: &Version) {
+        let texts = |version: &Version| -> Vec<Text> {
+            version.lines.iter().map(|line| self.text_of[*line as usize]).collect()
+        };
+        let (old, new) = (texts(parent), texts(after));
+        let runs = self.aligner.align(&old, &new);
+        let pairs =
+            runs.iter().flat_map(|run| (0..run.len).map(|offset| (run.old + offset, run.new + offset)));
+        let pairs: Vec<(Line, Line)> = pairs
+            .map(|(old, new)| (parent.lines[old], after.lines[new]))
+            .filter(|(theirs, ours)| theirs != ours)
+            .collect();
+        self.join_pairs(&pairs, &[parent], &[after]);
+    }
+
+    /// Joins lines of some versions with lines of others. Two lines of one version stay two.
+    pub(super) fn join_pairs(&mut self, pairs: &[(Line, Line)], theirs: &[&Version], ours: &[&Version]) {
+        if pairs.is_empty() {
+            return;
+        }
+        let roots = |versions: &[&Version]| -> HashSet<Line> {
+            versions.iter().flat_map(|version| &version.lines).map(|line| self.joined.root(*line)).collect()
+        };
+        let (of_theirs, of_ours) = (roots(theirs), roots(ours));
+        for (their, our) in pairs {
+            let (their, our) = (self.joined.root(*their), self.joined.root(*our));
+            if their != our && !of_ours.contains(&their) && !of_theirs.contains(&our) {
+                self.joined.join(their, our);
+            }
+        }
+    }
+
+    /// A version by the identities that stand for its lines.
+    pub(super) fn rooted(&self, version: Arc<Version>) -> Arc<Version> {
+        if self.joined.is_empty() || version.lines.iter().all(|line| self.joined.root(*line) == *line) {
+            return version;
+        }
+        let lines = version.lines.iter().map(|line| self.joined.root(*line)).collect();
+        Arc::new(Version { lines })
+    }
+
+    /// Writes the identities that stand for others everywhere.
+    pub(super) fn settle(&mut self) {
+        if self.joined.is_empty() {
+            return;
+        }
+        let versions = std::mem::take(&mut self.versions);
+        self.versions = versions.into_iter().map(|(entry, version)| (entry, self.rooted(version))).collect();
+        let joined = &self.joined;
+        let root = |line: &mut Line| *line = joined.root(*line);
+        for hunk in self.steps.iter_mut().flat_map(|step| &mut step.hunks) {
+            hunk.gained.iter_mut().chain(&mut hunk.lost).for_each(root);
+            hunk.beside.iter_mut().flatten().flatten().for_each(root);
+        }
+    }
+
+    /// Whether a line that a commit brought is neither at the pin nor taken out by a commit, and another one of its text is
+    /// at the pin: a merge that took one side as it is may have had both.
+    pub(in crate::provenance) fn may_have_twins(&self) -> bool {
+        if self.steps.len() < 2 {
+            return false;
+        }
+        let (mut stays, mut texts) = (vec![false; self.text_of.len()], vec![false; self.texts.len()]);
+        for line in self.lines_at(self.pin) {
+            stays[*line as usize] = true;
+            texts[self.text_of[*line as usize] as usize] = true;
+        }
+        let hunks = || self.steps.iter().flat_map(|step| &step.hunks);
+        hunks().flat_map(|hunk| &hunk.lost).for_each(|line| stays[*line as usize] = true);
+        let is_twin = |line: &Line| {
+            !stays[*line as usize]
+                && texts[self.text_of[*line as usize] as usize]
+                && self.bytes_of(*line).iter().any(u8::is_ascii_alphanumeric)
+        };
+        hunks().flat_map(|hunk| &hunk.gained).any(is_twin)
+    }
+
+    /// Joins the lines of all parents of merges that took one side as it is.
+    pub(in crate::provenance) fn join_at(&mut self, merges: &[Touch]) {
+        for merge in merges {
+            let of = |entry: Option<Entry>| entry.and_then(|entry| self.versions.get(&entry).cloned());
+            let Some(after) = of(merge.after) else { continue };
+            let others = merge.before.iter().filter(|entry| **entry != merge.after);
+            let parents: Vec<Arc<Version>> = others.filter_map(|entry| of(*entry)).collect();
+            for parent in parents {
+                self.join(&parent, &after);
+            }
+        }
+        self.settle();
+    }
+}
