@@ -27,6 +27,7 @@ mod parsed;
 mod places;
 mod reftable;
 mod remote_refs;
+mod submodule_walk;
 mod submodules;
 mod taken_apart;
 mod walk;
