@@ -86,6 +86,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let workspaces = context.workspaces()?;
     let several = workspaces.len() > 1;
     context.warn_of_unknown_features(&workspaces, ui);
+    super::same_names::warn(&workspaces, ui);
     for workspace in workspaces {
         let workspace = without_problems(workspace)?;
         // A wrong profile is an error before anything is shown.

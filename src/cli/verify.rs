@@ -88,6 +88,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let is_of_one = args.tree.is_some() || args.build.is_some();
     let workspaces = if is_of_one { vec![context.workspace()?] } else { context.workspaces()? };
     context.warn_of_unknown_features(&workspaces, ui);
+    super::same_names::warn(&workspaces, ui);
     let mut findings = Vec::new();
     let mut overlays = 0;
     for workspace in &workspaces {

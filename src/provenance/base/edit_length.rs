@@ -18,12 +18,17 @@ pub(super) fn edit_length<T: Eq + Hash>(old: &[T], new: &[T]) -> usize {
     old.len() + new.len() - 2 * common(old, new)
 }
 
-/// Where an item stands: words of bits, in order, and the bits.
-type Matches = Vec<(usize, u64)>;
+/// Where an item stands: words of bits.
+enum Matches {
+    /// The words that have a bit, in order, and their places.
+    Few(Vec<(usize, u64)>),
+    /// All words.
+    Many(Vec<u64>),
+}
 
 /// The length of a longest common subsequence.
 fn common<T: Eq + Hash>(old: &[T], new: &[T]) -> usize {
-    let mut of_old: HashMap<&T, Matches> = old.iter().map(|item| (item, Matches::new())).collect();
+    let mut of_old: HashMap<&T, Vec<(usize, u64)>> = old.iter().map(|item| (item, Vec::new())).collect();
     // Items that only one side has are in no common subsequence.
     let mut columns = 0_usize;
     for item in new {
@@ -35,29 +40,52 @@ fn common<T: Eq + Hash>(old: &[T], new: &[T]) -> usize {
         }
         columns += 1;
     }
-    let mut row = vec![u64::MAX; columns.div_ceil(64)];
+    let words = columns.div_ceil(64);
+    let of_old: HashMap<&T, Matches> = of_old
+        .into_iter()
+        .map(|(item, few)| {
+            if few.len() * 8 < words {
+                return (item, Matches::Few(few));
+            }
+            let mut many = vec![0; words];
+            few.into_iter().for_each(|(word, bits)| many[word] = bits);
+            (item, Matches::Many(many))
+        })
+        .collect();
+    let mut row = vec![u64::MAX; words];
     for item in old {
-        advance(&mut row, &of_old[item]);
+        match &of_old[item] {
+            Matches::Few(few) => advance(&mut row, few),
+            Matches::Many(many) => {
+                let words = row.iter_mut().zip(many);
+                words.fold(false, |carry, (value, bits)| step(value, *bits, carry));
+            }
+        }
     }
     row.iter().map(|word| word.count_zeros() as usize).sum()
 }
 
-/// The row for one item more: `(V + (V & M)) | (V - (V & M))`.
-fn advance(row: &mut [u64], matches: &[(usize, u64)]) {
-    let mut matches = matches.iter().peekable();
+/// A word of the row for one item more, `(V + (V & M)) | (V - (V & M))`. Gives what is carried into the next one.
+fn step(value: &mut u64, bits: u64, carry: bool) -> bool {
+    let met = *value & bits;
+    let (sum, over) = value.overflowing_add(met);
+    let (sum, over_again) = sum.overflowing_add(u64::from(carry));
+    *value = sum | (*value - met);
+    over || over_again
+}
+
+/// The row for one item more, without the words that stay as they are.
+fn advance(row: &mut [u64], few: &[(usize, u64)]) {
+    let mut few = few.iter().peekable();
     let (mut carry, mut word) = (false, 0);
     loop {
         if !carry {
-            let Some((next, _)) = matches.peek() else { return };
+            let Some((next, _)) = few.peek() else { return };
             word = *next;
         }
         let Some(value) = row.get_mut(word) else { return };
-        let bits = matches.next_if(|(at, _)| *at == word).map_or(0, |(_, bits)| *bits);
-        let met = *value & bits;
-        let (sum, over) = value.overflowing_add(met);
-        let (sum, over_again) = sum.overflowing_add(u64::from(carry));
-        *value = sum | (*value - met);
-        carry = over || over_again;
+        let bits = few.next_if(|(at, _)| *at == word).map_or(0, |(_, bits)| *bits);
+        carry = step(value, bits, carry);
         word += 1;
     }
 }
