@@ -17,6 +17,7 @@ demo-tiles: tools ## rivals: five overlays for one fault, on the second sample u
 test: tools ## all tests
 	cargo test --locked
 	cargo test --locked --no-default-features --lib
+	cargo check --locked --no-default-features --features serde
 	cargo check --locked --no-default-features --features git
 	cargo check --locked --no-default-features --features proof
 

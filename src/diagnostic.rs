@@ -17,7 +17,6 @@ use std::sync::Arc;
 use annotate_snippets::renderer::DecorStyle;
 #[cfg(feature = "cli")]
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use serde::Serialize;
 
 pub use escape::{escaped, quoted};
 
@@ -28,8 +27,8 @@ use excerpt::Excerpt;
 use excerpt::{floor_char, line_end, line_start};
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Severity {
     /// Nothing can be done with this input.
     Error,
@@ -72,7 +71,8 @@ pub struct Diagnostic {
 }
 
 /// A diagnostic for programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Record {
     /// A stable name for this kind of message.
     pub code: &'static str,

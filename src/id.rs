@@ -2,10 +2,12 @@
 //!
 //! Decides what is a well-formed name. Never looks whether the thing that is named exists.
 
+#[cfg(feature = "serde")]
+mod serialized;
+
 use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::sha1::sha1;
 
@@ -124,19 +126,6 @@ macro_rules! id_type {
                 write_hex(&self.0, f)
             }
         }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                Self::parse(&text).map_err(serde::de::Error::custom)
-            }
-        }
     };
 }
 
@@ -154,7 +143,7 @@ impl BlobId {
 
 /// The name of an overlay, a test, a profile or an upstream: letters, digits, `-`, `_`, `.`, `+`;
 /// first a letter or digit; at most 100 bytes. Safe as a file name and in a terminal.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
 /// The name of an overlay.
@@ -203,13 +192,6 @@ impl fmt::Debug for Name {
 impl std::borrow::Borrow<str> for Name {
     fn borrow(&self) -> &str {
         &self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 
@@ -350,19 +332,6 @@ impl fmt::Display for UpstreamPath {
 impl fmt::Debug for UpstreamPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.0.as_bstr(), f)
-    }
-}
-
-impl Serialize for UpstreamPath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for UpstreamPath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Self::parse(text.as_bytes()).map_err(serde::de::Error::custom)
     }
 }
 

@@ -52,7 +52,8 @@
 //!
 //! `cli` (default) is the program. `git` is the library with git objects and merges, `proof` builds variants and runs
 //! tests on them. Without features: manifests, tokens, plans, locks and trees, with few dependencies, for build scripts;
-//! see [`build_script`]. `cmake` gives those a configuration of the crate `cmake`.
+//! see [`build_script`]. `cmake` gives those a configuration of the crate `cmake`, and `serde` gives the values of the
+//! vocabulary serde's traits; `git` and `proof` turn it on.
 
 #[cfg(feature = "git")]
 pub mod accept;

@@ -17,7 +17,8 @@ pub enum Merged {
 }
 
 /// How two changes collide.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Conflict {
     /// Both changed the same lines. The text has conflict markers.
     Text {

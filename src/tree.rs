@@ -5,25 +5,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::id::{BlobId, UpstreamPath};
 
 /// The kinds of entries that git knows, with its modes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(all(test, feature = "proof"), derive(schemars::JsonSchema))]
 pub enum Mode {
     /// A file, 100644.
-    #[serde(rename = "100644")]
+    #[cfg_attr(feature = "serde", serde(rename = "100644"))]
     File,
     /// An executable file, 100755.
-    #[serde(rename = "100755")]
+    #[cfg_attr(feature = "serde", serde(rename = "100755"))]
     Executable,
     /// A symbolic link, 120000; its content is the target.
-    #[serde(rename = "120000")]
+    #[cfg_attr(feature = "serde", serde(rename = "120000"))]
     Symlink,
     /// A commit of another repository, 160000; it has no content here.
-    #[serde(rename = "160000")]
+    #[cfg_attr(feature = "serde", serde(rename = "160000"))]
     Submodule,
 }
 
@@ -53,7 +52,8 @@ impl Mode {
 }
 
 /// An entry of a tree by the name of its content. For a submodule, `id` is the commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(all(test, feature = "proof"), derive(schemars::JsonSchema))]
 pub struct Entry {
     /// What kind of entry it is.

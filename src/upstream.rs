@@ -349,14 +349,15 @@ pub struct Touch {
 }
 
 /// The header of a commit.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Commit {
     /// Its id.
     pub id: CommitId,
     /// Its parents, first parent first.
     pub parents: Vec<CommitId>,
     /// The first line of the message. Bytes of the upstream: escape before showing.
-    #[serde(with = "as_text")]
+    #[cfg_attr(feature = "serde", serde(with = "as_text"))]
     pub subject: BString,
     /// When it was written (author), in seconds since 1970.
     pub authored: i64,
@@ -365,6 +366,7 @@ pub struct Commit {
 }
 
 /// Bytes that are kept as text, which is short. Those that are none cannot be kept.
+#[cfg(feature = "serde")]
 pub(crate) mod as_text {
     use bstr::BString;
     use serde::{Deserialize, Deserializer, Serializer};

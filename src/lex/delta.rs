@@ -4,8 +4,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 #[cfg(feature = "git")]
 use super::{Language, Token, TokenKind, Unlexable, UnlexableWhy, tokens};
 #[cfg(feature = "git")]
@@ -14,8 +12,8 @@ use crate::id::UpstreamPath;
 use crate::tree::{Content, Mode};
 
 /// An upper bound of a difference. A larger one allows more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Delta {
     /// Equal byte for byte.
     Identical,
