@@ -1,7 +1,7 @@
 //! Lines that two texts have in common but for white space between their tokens.
 //!
-//! Where a line's tokens stand in the other text, one after the other and at the same place, nothing of the line is missing
-//! there. The lexer decides what a token is: a string's content, a directive's end and the blocks of Python are tokens,
+//! Where a line's tokens stand in the other text, one after the other and at the same place, on lines that have no others,
+//! nothing of the line is missing there. The lexer decides what a token is: a string's content, a directive's end and the blocks of Python are tokens,
 //! so where such layout occurs, all tokens of the place have to be equal. Where a text cannot be taken apart, bytes decide.
 
 use std::collections::HashMap;
@@ -92,8 +92,32 @@ impl<'t> Text<'t> {
         first..last.max(first)
     }
 
+    /// The line on which a token starts.
+    fn line_of(&self, token: usize) -> usize {
+        self.starts.partition_point(|start| *start <= self.tokens[token].span.start) - 1
+    }
+
     fn has_layout(&self, tokens: Range<usize>) -> bool {
         self.tokens[tokens].iter().any(|token| !matches!(token.kind, TokenKind::Code | TokenKind::Comment))
+    }
+}
+
+/// One side of a place: its text, its lines, its tokens, and for each token the one of the other side that it is aligned with.
+struct Side<'t> {
+    text: &'t Text<'t>,
+    lines: Range<usize>,
+    tokens: Range<usize>,
+    partners: Vec<Option<usize>>,
+}
+
+impl Side<'_> {
+    /// The partners of the tokens of a line, if all have one and these follow each other.
+    fn partners_of(&self, line: usize) -> Option<Range<usize>> {
+        let tokens = self.text.on(line..line + 1);
+        let (start, end) = (tokens.start - self.tokens.start, tokens.end - self.tokens.start);
+        let first = self.partners.get(start..end)?.first().copied().flatten()?;
+        let follow = self.partners[start..end].iter().zip(first..).all(|(partner, at)| *partner == Some(at));
+        follow.then_some(first..first + (end - start))
     }
 }
 
@@ -112,25 +136,46 @@ fn compare(
         text.tokens[tokens].iter().map(&mut number).collect()
     };
     let (old_numbers, new_numbers) = (number(old, of_old.clone()), number(new, of_new.clone()));
-    if old.has_layout(of_old.clone()) || new.has_layout(of_new.clone()) || old_numbers == new_numbers {
-        if old_numbers == new_numbers {
-            same.old[old_lines].fill(true);
-            same.new[new_lines].fill(true);
-        }
+    if old_numbers == new_numbers {
+        same.old[old_lines].fill(true);
+        same.new[new_lines].fill(true);
         return;
     }
-    let runs = Aligner::default().align(&old_numbers, &new_numbers);
-    let is_in = |tokens: Range<usize>, start: fn(&super::align::Run) -> usize, from: usize| {
-        let tokens = tokens.start - from..tokens.end - from;
-        let covers =
-            |run: &super::align::Run| start(run) <= tokens.start && tokens.end <= start(run) + run.len;
-        !tokens.is_empty() && runs.iter().any(covers)
-    };
-    for line in old_lines {
-        same.old[line] = is_in(old.on(line..line + 1), |run| run.old, of_old.start);
+    if old.has_layout(of_old.clone()) || new.has_layout(of_new.clone()) {
+        return;
     }
-    for line in new_lines {
-        same.new[line] = is_in(new.on(line..line + 1), |run| run.new, of_new.start);
+    let (mut to_new, mut to_old) = (vec![None; of_old.len()], vec![None; of_new.len()]);
+    for run in Aligner::default().align(&old_numbers, &new_numbers) {
+        for offset in 0..run.len {
+            to_new[run.old + offset] = Some(of_new.start + run.new + offset);
+            to_old[run.new + offset] = Some(of_old.start + run.old + offset);
+        }
+    }
+    let old_side = Side { text: old, lines: old_lines, tokens: of_old, partners: to_new };
+    let new_side = Side { text: new, lines: new_lines, tokens: of_new, partners: to_old };
+    for line in old_side.lines.clone() {
+        same.old[line] = old_side.partners_of(line).is_some();
+    }
+    for line in new_side.lines.clone() {
+        same.new[line] = new_side.partners_of(line).is_some();
+    }
+    // A line that is only a part of one of the other side is not there.
+    loop {
+        let before = same.clone();
+        keep(&old_side, &new_side, &mut same.old, &same.new);
+        keep(&new_side, &old_side, &mut same.new, &same.old);
+        if *same == before {
+            break;
+        }
+    }
+}
+
+/// Keeps the lines whose tokens stand on lines of the other side that are kept, too.
+fn keep(side: &Side<'_>, other: &Side<'_>, kept: &mut [bool], of_other: &[bool]) {
+    for line in side.lines.clone().filter(|line| kept[*line]).collect::<Vec<_>>() {
+        let mut partners =
+            side.partners_of(line).into_iter().flatten().map(|token| other.text.line_of(token));
+        kept[line] = partners.all(|line| other.lines.contains(&line) && of_other[line]);
     }
 }
 
@@ -155,6 +200,10 @@ mod tests {
         // What is not there is missing, though the lines beside it differ in white space only.
         assert_eq!(same("k.cu", "f(x, y);\nfix();\n", "f(x,y);\nint ours;\n"), [1]);
         assert_eq!(same("k.cu", "int  a; // one\n", "int a; // one\n"), [1]);
+        // A part of a line is not the line.
+        assert!(same("k.cu", "int a = 0;\n", "const int a = 0;\n").is_empty());
+        assert!(same("k.cu", "const int a = 0;\n", "int a = 0;\n").is_empty());
+        assert!(same("k.cu", "f(\n  a);\n", "x = f(a);\n").is_empty());
     }
 
     #[test]

@@ -348,19 +348,25 @@ impl Ledger {
         if let Some(first) = self.versions.get(&first) {
             first.lines.iter().chain(&first.lines).for_each(|line| self.tally.add(*line));
         }
-        let mut pairs = Vec::new();
-        for Run { old, new, len } in self.aligner.align(&old, &new) {
-            for offset in 0..len {
-                let theirs = other.lines[old + offset];
-                let line = &mut version.lines[new + offset];
+        let mut both = Vec::new();
+        for run in self.aligner.align(&old, &new) {
+            let mut are_one = true;
+            for offset in 0..run.len {
+                let theirs = other.lines[run.old + offset];
+                let line = &mut version.lines[run.new + offset];
                 let is_taken = matches!(self.tally.count(theirs), 1 | 3);
                 if self.tally.count(*line) < 2 && !is_taken {
                     *line = theirs;
-                } else if theirs != *line {
-                    pairs.push((theirs, *line));
                 }
+                are_one &= *line == theirs;
             }
+            both.extend((!are_one).then_some(run));
         }
+        let mut pairs = Vec::new();
+        for run in joined::anchored(&old, &new, both) {
+            pairs.extend((0..run.len).map(|at| (other.lines[run.old + at], version.lines[run.new + at])));
+        }
+        pairs.retain(|(theirs, ours)| theirs != ours);
         if let Some(first) = self.versions.get(&first).cloned() {
             self.join_pairs(&pairs, &[other], &[version, &first]);
         }

@@ -58,7 +58,7 @@ impl Work<'_> {
         };
         let known: Vec<&Content> = self.base.into_iter().chain(self.pin).collect();
         let mut ledger = Ledger::follow(start, &touches, entry_of(self.pin), &known, self.upstream)?;
-        if is_whole && ledger.may_have_twins() {
+        if is_whole && ledger.may_have_twins(&touches) {
             ledger.join_at(&self.upstream.choices(self.at_pin, self.exclude(), self.path)?);
         }
         if is_whole {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::ancestry::{self, Member};
 use super::history::touches_of;
 use super::objects::Objects;
+use super::walk::Lineage;
 use crate::id::{CommitId, UpstreamPath};
 use crate::upstream::{Touch, UpstreamError};
 
@@ -22,7 +23,11 @@ pub(super) fn choices(
     path: &UpstreamPath,
 ) -> Result<Vec<Touch>, UpstreamError> {
     let exclude = exclude.as_ref().map(CommitId::as_bytes);
-    let members = objects.read(|reader| ancestry::range(reader, tip.as_bytes(), exclude))?;
+    let known = exclude.and_then(|exclude| Lineage::known(objects, tip.as_bytes(), exclude));
+    let members = match known {
+        Some(members) => members,
+        None => objects.read(|reader| ancestry::range(reader, tip.as_bytes(), exclude))?,
+    };
     // Each parent on its own, as if it were the only one.
     let mut sides: Vec<(usize, usize)> = Vec::new();
     let mut alone: Vec<Member> = Vec::new();

@@ -6,13 +6,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Entry, Ledger, Line, Text, Touch, Version};
+use super::{Entry, Ledger, Line, Run, Text, Touch, Version};
 
 /// Which identities are one.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
-    /// From an identity to one that stands for it, too.
-    next: HashMap<Line, Line>,
+    /// For each identity one that stands for it, too, or itself. Those that came later stand for themselves.
+    next: Vec<Line>,
 }
 
 impl Joined {
@@ -22,7 +22,7 @@ impl Joined {
 
     /// The identity that stands for all that are one with this one.
     pub(super) fn root(&self, mut line: Line) -> Line {
-        while let Some(next) = self.next.get(&line) {
+        while let Some(next) = self.next.get(line as usize).filter(|next| **next != line) {
             line = *next;
         }
         line
@@ -30,10 +30,26 @@ impl Joined {
 
     fn join(&mut self, a: Line, b: Line) {
         let (a, b) = (self.root(a), self.root(b));
-        if a != b {
-            self.next.insert(a.max(b), a.min(b));
-        }
+        let (first, last) = (a.min(b), a.max(b));
+        let known = u32::try_from(self.next.len()).unwrap_or(Line::MAX);
+        self.next.extend(known..=last);
+        self.next[last as usize] = first;
     }
+}
+
+/// The runs that have a text which stands once on either side: lines that stand there often can be aligned anywhere.
+pub(super) fn anchored(old: &[Text], new: &[Text], runs: Vec<Run>) -> Vec<Run> {
+    if runs.is_empty() {
+        return runs;
+    }
+    let count = |texts: &[Text]| {
+        let mut counts: HashMap<Text, u32> = HashMap::new();
+        texts.iter().for_each(|text| *counts.entry(*text).or_default() += 1);
+        counts
+    };
+    let (of_old, of_new) = (count(old), count(new));
+    let is_anchor = |text: &Text| of_old.get(text) == Some(&1) && of_new.get(text) == Some(&1);
+    runs.into_iter().filter(|run| old[run.old..run.old + run.len].iter().any(is_anchor)).collect()
 }
 
 impl Ledger {
@@ -43,13 +59,16 @@ impl Ledger {
             version.lines.iter().map(|line| self.text_of[*line as usize]).collect()
         };
         let (old, new) = (texts(parent), texts(after));
-        let runs = self.aligner.align(&old, &new);
-        let pairs =
-            runs.iter().flat_map(|run| (0..run.len).map(|offset| (run.old + offset, run.new + offset)));
-        let pairs: Vec<(Line, Line)> = pairs
-            .map(|(old, new)| (parent.lines[old], after.lines[new]))
-            .filter(|(theirs, ours)| theirs != ours)
-            .collect();
+        let mut runs = self.aligner.align(&old, &new);
+        runs.retain(|run| {
+            let theirs = &parent.lines[run.old..run.old + run.len];
+            theirs != &after.lines[run.new..run.new + run.len]
+        });
+        let mut pairs = Vec::new();
+        for run in anchored(&old, &new, runs) {
+            let lines = (0..run.len).map(|at| (parent.lines[run.old + at], after.lines[run.new + at]));
+            pairs.extend(lines.filter(|(theirs, ours)| theirs != ours));
+        }
         self.join_pairs(&pairs, &[parent], &[after]);
     }
 
@@ -94,10 +113,17 @@ impl Ledger {
         }
     }
 
-    /// Whether a line that a commit brought is neither at the pin nor taken out by a commit, and another one of its text is
-    /// at the pin: a merge that took one side as it is may have had both.
-    pub(in crate::provenance) fn may_have_twins(&self) -> bool {
-        if self.steps.len() < 2 {
+    /// Whether a version that no touch goes on from has a line that no commit took out, and another one of its text is at the
+    /// pin: a merge that took one side as it is may have had both.
+    pub(in crate::provenance) fn may_have_twins(&self, touches: &[&Touch]) -> bool {
+        let before: HashSet<Entry> =
+            touches.iter().flat_map(|touch| &touch.before).copied().flatten().collect();
+        let ends: Vec<Entry> = touches
+            .iter()
+            .filter_map(|touch| touch.after)
+            .filter(|after| !before.contains(after) && Some(*after) != self.pin)
+            .collect();
+        if ends.is_empty() {
             return false;
         }
         let (mut stays, mut texts) = (vec![false; self.text_of.len()], vec![false; self.texts.len()]);
@@ -105,14 +131,14 @@ impl Ledger {
             stays[*line as usize] = true;
             texts[self.text_of[*line as usize] as usize] = true;
         }
-        let hunks = || self.steps.iter().flat_map(|step| &step.hunks);
-        hunks().flat_map(|hunk| &hunk.lost).for_each(|line| stays[*line as usize] = true);
+        let hunks = self.steps.iter().flat_map(|step| &step.hunks);
+        hunks.flat_map(|hunk| &hunk.lost).for_each(|line| stays[*line as usize] = true);
         let is_twin = |line: &Line| {
             !stays[*line as usize]
                 && texts[self.text_of[*line as usize] as usize]
                 && self.bytes_of(*line).iter().any(u8::is_ascii_alphanumeric)
         };
-        hunks().flat_map(|hunk| &hunk.gained).any(is_twin)
+        ends.iter().flat_map(|end| self.lines_at(Some(*end))).any(is_twin)
     }
 
     /// Joins the lines of all parents of merges that took one side as it is.
