@@ -358,15 +358,15 @@ impl Ledger {
                 if self.tally.count(*line) < 2 && !is_taken {
                     *line = theirs;
                 }
-                are_one &= *line == theirs;
+                let line = *line;
+                are_one = are_one && self.are_one(line, theirs);
             }
             both.extend((!are_one).then_some(run));
         }
         let mut pairs = Vec::new();
-        for run in joined::anchored(&old, &new, both) {
+        for run in self.anchored(&old, &new, both) {
             pairs.extend((0..run.len).map(|at| (other.lines[run.old + at], version.lines[run.new + at])));
         }
-        pairs.retain(|(theirs, ours)| theirs != ours);
         if let Some(first) = self.versions.get(&first).cloned() {
             self.join_pairs(&pairs, &[other], &[version, &first]);
         }

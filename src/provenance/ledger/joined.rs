@@ -3,7 +3,7 @@
 //! Each way gives the line an identity of its own. Where a diff of a parent with a merge (or with a content that was known
 //! before) aligns two of them, they stand for one line from then on: whoever brought it under either of them brought it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Entry, Ledger, Line, Run, Text, Touch, Version};
@@ -37,21 +37,6 @@ impl Joined {
     }
 }
 
-/// The runs that have a text which stands once on either side: lines that stand there often can be aligned anywhere.
-pub(super) fn anchored(old: &[Text], new: &[Text], runs: Vec<Run>) -> Vec<Run> {
-    if runs.is_empty() {
-        return runs;
-    }
-    let count = |texts: &[Text]| {
-        let mut counts: HashMap<Text, u32> = HashMap::new();
-        texts.iter().for_each(|text| *counts.entry(*text).or_default() += 1);
-        counts
-    };
-    let (of_old, of_new) = (count(old), count(new));
-    let is_anchor = |text: &Text| of_old.get(text) == Some(&1) && of_new.get(text) == Some(&1);
-    runs.into_iter().filter(|run| old[run.old..run.old + run.len].iter().any(is_anchor)).collect()
-}
-
 impl Ledger {
     /// Takes lines of a parent and of a content that a diff aligns for one, each pair.
     pub(super) fn join(&mut self, parent: &Version, after: &Version) {
@@ -62,28 +47,56 @@ impl Ledger {
         let mut runs = self.aligner.align(&old, &new);
         runs.retain(|run| {
             let theirs = &parent.lines[run.old..run.old + run.len];
-            theirs != &after.lines[run.new..run.new + run.len]
+            theirs.iter().zip(&after.lines[run.new..]).any(|(their, our)| !self.are_one(*their, *our))
         });
         let mut pairs = Vec::new();
-        for run in anchored(&old, &new, runs) {
-            let lines = (0..run.len).map(|at| (parent.lines[run.old + at], after.lines[run.new + at]));
-            pairs.extend(lines.filter(|(theirs, ours)| theirs != ours));
+        for run in self.anchored(&old, &new, runs) {
+            pairs.extend((0..run.len).map(|at| (parent.lines[run.old + at], after.lines[run.new + at])));
         }
         self.join_pairs(&pairs, &[parent], &[after]);
     }
 
+    /// Whether two identities stand for one line.
+    pub(super) fn are_one(&self, a: Line, b: Line) -> bool {
+        a == b || self.joined.root(a) == self.joined.root(b)
+    }
+
+    /// The runs that have a text which stands once on either side: lines that stand there often can be aligned anywhere.
+    pub(super) fn anchored(&self, old: &[Text], new: &[Text], mut runs: Vec<Run>) -> Vec<Run> {
+        if runs.is_empty() {
+            return runs;
+        }
+        let count = |texts: &[Text]| {
+            let mut counts = vec![0_u8; self.texts.len()];
+            for text in texts {
+                let count = &mut counts[*text as usize];
+                *count = count.saturating_add(1);
+            }
+            counts
+        };
+        let (of_old, of_new) = (count(old), count(new));
+        let is_anchor = |text: &Text| of_old[*text as usize] == 1 && of_new[*text as usize] == 1;
+        runs.retain(|run| old[run.old..run.old + run.len].iter().any(is_anchor));
+        runs
+    }
+
     /// Joins lines of some versions with lines of others. Two lines of one version stay two.
     pub(super) fn join_pairs(&mut self, pairs: &[(Line, Line)], theirs: &[&Version], ours: &[&Version]) {
+        let differ = |(their, our): &&(Line, Line)| !self.are_one(*their, *our);
+        let pairs: Vec<(Line, Line)> = pairs.iter().filter(differ).copied().collect();
         if pairs.is_empty() {
             return;
         }
-        let roots = |versions: &[&Version]| -> HashSet<Line> {
-            versions.iter().flat_map(|version| &version.lines).map(|line| self.joined.root(*line)).collect()
+        let roots = |versions: &[&Version]| {
+            let mut roots = vec![false; self.text_of.len()];
+            let lines = versions.iter().flat_map(|version| &version.lines);
+            lines.for_each(|line| roots[self.joined.root(*line) as usize] = true);
+            roots
         };
         let (of_theirs, of_ours) = (roots(theirs), roots(ours));
         for (their, our) in pairs {
-            let (their, our) = (self.joined.root(*their), self.joined.root(*our));
-            if their != our && !of_ours.contains(&their) && !of_theirs.contains(&our) {
+            let (their, our) = (self.joined.root(their), self.joined.root(our));
+            if their != our && !of_ours[their as usize] && !of_theirs[our as usize] {
                 self.joined.join(their, our);
             }
         }

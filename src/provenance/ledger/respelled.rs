@@ -42,6 +42,9 @@ impl Ledger {
 
     /// Whether a line is there, or one that it stands for.
     pub(super) fn stands(&self, line: Line, respelled: &Respelled, is_there: &dyn Fn(Line) -> bool) -> bool {
+        if is_there(line) || respelled.is_empty() {
+            return is_there(line);
+        }
         let mut lines = vec![line];
         for _ in 0..MOST {
             if lines.iter().any(|line| is_there(*line)) {
