@@ -214,7 +214,7 @@ impl Ledger {
                 self.tally.start(self.text_of.len());
                 after.lines.iter().for_each(|line| self.tally.add(*line));
                 let lost = lost.into_iter().filter(|line| self.tally.count(*line) == 0).collect();
-                vec![Hunk { gained, lost, beside: None }]
+                vec![self.own_of_merge(Hunk { gained, lost, beside: None }, parents, &after)]
             }
         };
         let is_something = |hunk: &Hunk| !hunk.gained.is_empty() || !hunk.lost.is_empty();

@@ -3,10 +3,10 @@
 //! Each way gives the line an identity of its own. Where a diff of a parent with a merge (or with a content that was known
 //! before) aligns two of them, they stand for one line from then on: whoever brought it under either of them brought it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Entry, Ledger, Line, Run, Text, Touch, Version};
+use super::{Entry, Hunk, Ledger, Line, Run, Text, Touch, Version};
 
 /// Which identities are one.
 #[derive(Debug, Default)]
@@ -38,6 +38,28 @@ impl Joined {
 }
 
 impl Ledger {
+    /// Of what a merge gains and loses by the identities of lines, that which it does by their texts, too: where a parent moved
+    /// lines, a diff with another parent may not find them again.
+    pub(super) fn own_of_merge(&self, hunk: Hunk, parents: &[Arc<Version>], after: &Version) -> Hunk {
+        if hunk.gained.is_empty() && hunk.lost.is_empty() {
+            return hunk;
+        }
+        let text = |line: &Line| self.text_of[*line as usize];
+        let wanted: HashSet<Text> = hunk.gained.iter().chain(&hunk.lost).map(text).collect();
+        let times = |version: &Version| {
+            let mut times: HashMap<Text, usize> = HashMap::new();
+            let texts = version.lines.iter().map(text).filter(|text| wanted.contains(text));
+            texts.for_each(|text| *times.entry(text).or_default() += 1);
+            times
+        };
+        let (now, before) = (times(after), parents.iter().map(|parent| times(parent)).collect::<Vec<_>>());
+        let of = |times: &HashMap<Text, usize>, line: &Line| times.get(&text(line)).copied().unwrap_or(0);
+        let Hunk { mut gained, mut lost, beside } = hunk;
+        gained.retain(|line| before.iter().all(|before| of(before, line) < of(&now, line)));
+        lost.retain(|line| before.iter().all(|before| of(before, line) > of(&now, line)));
+        Hunk { gained, lost, beside }
+    }
+
     /// Takes lines of a parent and of a content that a diff aligns for one, each pair.
     pub(super) fn join(&mut self, parent: &Version, after: &Version) {
         let texts = |version: &Version| -> Vec<Text> {

@@ -176,6 +176,25 @@ fn a_merge_has_only_what_none_of_its_parents_has() {
 }
 
 #[test]
+fn a_merge_of_a_moved_block_and_a_change_in_it_has_nothing_of_its_own() {
+    let (block, rest) = ("int a1;\nint a2;\nint a3;\n", "int b1;\nint b2;\nint b3;\nint b4;\nint b5;\n");
+    let base = format!("{block}{rest}");
+    let (left, right) = (format!("{rest}{block}"), base.replace("a2", "fixed"));
+    let both = left.replace("a2", "fixed");
+    let steps: [(&[&str], &str); 3] = [(&[&base], &left), (&[&base], &right), (&[&left, &right], &both)];
+    let ledger = follow(Some(&base), &steps, Some(&both));
+    for ours in [&base, &left, &right, &both] {
+        let ours = Content::file(format!("{ours}int ours;\n").into_bytes());
+        assert_eq!(ledger.judge(Some(&ours), None)[2], Nothing);
+    }
+    // What it has beside is its own.
+    let evil = both.replace("b5", "evil");
+    let steps: [(&[&str], &str); 3] = [(&[&base], &left), (&[&base], &right), (&[&left, &right], &evil)];
+    let ledger = follow(Some(&base), &steps, Some(&evil));
+    assert_eq!(ledger.judge(Some(&Content::file(both.into_bytes())), None)[2], Undone);
+}
+
+#[test]
 fn a_mode_is_a_change_too() {
     let file = Content::file(*b"a\n");
     let executable = Content { mode: Mode::Executable, ..file.clone() };
