@@ -6,7 +6,7 @@
 use crate::canonical_json;
 use crate::id::CommitId;
 use crate::manifest::{Kind, Overlay};
-use crate::provenance::{OverlayReport, State};
+use crate::provenance::{OverlayReport, State, name_of};
 
 /// Whether the state of an overlay is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,20 +28,20 @@ pub fn acceptance(overlay: &Overlay, report: &OverlayReport, pin: CommitId) -> A
         return Acceptance::Lapsed(format!("it was accepted at the pin {since}, which has moved"));
     }
     if accepted.content.value != content(report) {
-        return Acceptance::Lapsed("the overlay's or upstream's content has changed since".to_owned());
+        return Acceptance::Lapsed(
+            "the overlay's or upstream's content, or a mode, has changed since".to_owned(),
+        );
     }
     Acceptance::Holds(accepted.reason.value.clone())
 }
 
-/// A hash of what the overlay gives its paths and of what upstream has there at the pin.
+/// A hash of what the overlay gives its paths and of what upstream has there at the pin, modes included.
 #[must_use]
 pub fn content(report: &OverlayReport) -> String {
-    let name =
-        |blob: &Option<crate::id::BlobId>| blob.map_or_else(|| "absent".to_owned(), |blob| blob.to_string());
-    let lines = report.paths.iter().map(|path| {
-        let (ours, pin) = (name(&path.blobs.overlay), name(&path.blobs.pin));
-        serde_json::json!([path.path, ours, pin])
-    });
+    let lines = report
+        .paths
+        .iter()
+        .map(|path| serde_json::json!([path.path, name_of(path.blobs.overlay), name_of(path.blobs.pin)]));
     canonical_json::digest(&serde_json::Value::Array(lines.collect()))
 }
 

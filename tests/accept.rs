@@ -1,5 +1,7 @@
 //! `accept`: a state that is meant, and when that lapses.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::support::{Project, Upstream};
 
 const ONE: &str = "int a;\nint b;\nint c;\nint d;\nint e;\n";
@@ -44,6 +46,15 @@ fn an_accepted_state_is_a_note_until_something_changes() {
     project.write("overlays/up/k.c", format!("{ONE}// more\n"));
     assert_eq!(findings(&project), ["error rollback", "warning accepted-lapsed"]);
     project.write("overlays/up/k.c", ONE);
+    assert_eq!(findings(&project), ["note rollback"]);
+    // Another mode.
+    let file = project.path().join("overlays/up/k.c");
+    let set_mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o755);
+    assert!(findings(&project).contains(&"warning accepted-lapsed".to_owned()));
+    let document = project.run(&["--json", "status"]).expect(0).json();
+    assert_eq!(document["overlays"][0]["accepted"]["holds"], false);
+    set_mode(0o644);
     assert_eq!(findings(&project), ["note rollback"]);
     // Another pin, with the same contents.
     let next = upstream.commit("elsewhere", &[("other.c", "x\n")]);

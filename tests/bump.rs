@@ -3,6 +3,7 @@
 mod crash;
 mod kept;
 mod moved;
+mod patch_moves;
 mod random;
 mod tags;
 
@@ -330,8 +331,8 @@ fn two_overlays_of_one_file_under_two_names_do_not_move_to_one_path() {
 }
 
 /// Upstream with these contents of `k.c`, before and after; what a move makes of an overlay, of the same change in a patch, and
-/// of the same change in a commit: their words, and what `status` says of the file once the pin has moved.
-fn words(before: &str, after: &str, ours: &str) -> ([String; 3], String) {
+/// of the same change in a commit: their words, and what `status` says of each once the pin has moved.
+fn words(before: &str, after: &str, ours: &str) -> [(String, String); 3] {
     let mut upstream = Upstream::new();
     let base = upstream.commit("start", &[("k.c", before), ("z", "0")]);
     let change = upstream.commit("ours", &[("k.c", ours), ("z", "0")]);
@@ -344,18 +345,19 @@ fn words(before: &str, after: &str, ours: &str) -> ([String; 3], String) {
         format!("\n[[overlay]]\nname = \"o\"\nbase = \"{base}\"\npatch = \"o.patch\"\n"),
         format!("\n[[overlay]]\nname = \"o\"\nbase = \"{base}\"\nfrom = {{ commits = [\"{change}\"] }}\n"),
     ];
-    let words = tables.each_ref().map(|table| {
-        let project = Project::on(&upstream, &base, table);
-        project.write("overlays/up/k.c", ours);
-        project.write("overlays/up/o.patch", &patch);
-        let run = project.run(&["--json", "bump", "--to", &to, "--dry-run"]);
+    tables.each_ref().map(|table| {
+        let project = |pin: &str| {
+            let project = Project::on(&upstream, pin, table);
+            project.write("overlays/up/k.c", ours);
+            project.write("overlays/up/o.patch", &patch);
+            project
+        };
+        let run = project(&base).run(&["--json", "bump", "--to", &to, "--dry-run"]);
         assert!(matches!(run.code, 0 | 3), "{run:?}");
-        outcome(&run.json(), "o")["outcome"].as_str().unwrap().to_owned()
-    });
-    let project = Project::on(&upstream, &to, &tables[0]);
-    project.write("overlays/up/k.c", ours);
-    let state = project.run(&["--json", "status", "--no-cache"]).expect(0).json();
-    (words, outcome(&state, "o")["state"].as_str().unwrap().to_owned())
+        let word = outcome(&run.json(), "o")["outcome"].as_str().unwrap().to_owned();
+        let state = project(&to).run(&["--json", "status", "--no-cache"]).expect(0).json();
+        (word, outcome(&state, "o")["state"].as_str().unwrap().to_owned())
+    })
 }
 
 #[test]
@@ -369,18 +371,22 @@ fn a_file_a_patch_and_a_commit_of_one_change_get_one_word_and_status_says_the_sa
         (code, &format!("// ours\n{code}"), "redundant", "redundant"),
         (&one, &one, "redundant", "redundant"),
         (&one, &noted, "redundant", "redundant"),
-        (&more, &one, "absorbed", "absorbed"),
         // Comments collide, code does not.
         (&more.replace("int a = 10;", "int a = 10; // theirs"), &noted, "absorbed", "absorbed"),
         (&code.replace("e = 5", "e = 50"), &one, "merges", "stale-clean"),
         (&code.replace("a = 1", "a = 7"), &one, "conflicts", "stale-conflict"),
     ] {
-        let (words, status) = words(code, after, ours);
-        assert_eq!((words, status.as_str()), ([word; 3].map(str::to_owned), state), "{after}\n{ours}");
+        let words = words(code, after, ours);
+        let expected = [0; 3].map(|_| (word.to_owned(), state.to_owned()));
+        assert_eq!(words, expected, "{after}\n{ours}");
     }
     // A change of comments alone goes along, and nobody took it over.
-    let (words, _) = words(code, &code.replace("e = 5", "e = 50"), &format!("// ours\n{code}"));
-    assert_eq!(words, ["redundant"; 3]);
+    let commented = words(code, &code.replace("e = 5", "e = 50"), &format!("// ours\n{code}"));
+    assert_eq!(commented.map(|(word, _)| word), ["redundant"; 3]);
+    // Where upstream has more besides, a commit that still fits changes nothing there; a patch applies no more, and a file
+    // takes the rest away.
+    let expected = ["absorbed", "absorbed", "redundant"].map(|word| (word.to_owned(), word.to_owned()));
+    assert_eq!(words(code, &more, &one), expected);
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! The expected state follows the table of docs/states.md from the contents themselves: they are known from how the history
 //! was made, and every commit is looked at. Merges are judged by `git merge-file`.
 
+mod changes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::Stdio;

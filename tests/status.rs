@@ -3,8 +3,10 @@
 mod apart;
 mod branch;
 mod brought_back;
+mod changes;
 mod merged;
 mod renames;
+mod unsaid;
 mod white_space;
 
 use std::collections::BTreeSet;

@@ -9,7 +9,7 @@
 //!
 //! - whole files: B is upstream's content at the overlay's base, O the file;
 //! - a patch: B is what it stands on at the old pin, O what it makes of that. Where it does not apply at the old pin,
-//!   its base is tried;
+//!   its base is tried. A path that it moves is one thing with the path that it moves it to;
 //! - cherry-picks keep their commits; each is merged on what is there;
 //! - held back and deleted paths stay as they are named.
 
@@ -19,6 +19,8 @@ mod hold;
 mod judge;
 mod markdown;
 mod markers;
+mod moves;
+mod picks;
 mod places;
 mod plan;
 mod renames;

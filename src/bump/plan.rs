@@ -114,8 +114,8 @@ fn plan_path(
     path: &UpstreamPath,
     memo: &mut Memo,
 ) -> Result<PathPlan, UpstreamError> {
-    let theirs = Lazy::at(question.upstream, question.to, path)?;
-    let (judged, stands_on) = court.outcome(index, path, theirs, memo)?;
+    let theirs = |path: &UpstreamPath| Lazy::at(question.upstream, question.to, path);
+    let (judged, stands_on) = court.outcome(index, path, &theirs, memo)?;
     let loaded = court.subjects[index].loaded;
     // A patch is written against what it stands on, and a marker says what upstream has. Nothing else asks for it.
     let is_asked = match &loaded.overlay.kind {

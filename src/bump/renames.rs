@@ -8,6 +8,7 @@ use crate::provenance::inspect;
 use crate::upstream::UpstreamError;
 
 use super::judge::Side;
+use super::moves::follow_move;
 use super::subject::{Court, Lazy, NO_FILE, Sides, Subject};
 use super::{Outcome, PathPlan, Question};
 
@@ -21,12 +22,12 @@ pub(super) fn follow_renames(
     let is_gone = |path: &UpstreamPath| {
         Lazy::at(question.upstream, question.to, path).is_ok_and(|theirs| theirs.entry.is_none())
     };
-    let mut lost: Vec<&mut PathPlan> = paths
-        .iter_mut()
-        .filter(|path| {
-            path.outcome == Outcome::Gone || (court.is_stood_on(subject, &path.path) && is_gone(&path.path))
-        })
-        .collect();
+    let leaves = |path: &UpstreamPath| matches!(subject.sides.get(path), Some(Sides::Leaves { .. }));
+    let is_lost = |path: &PathPlan| {
+        path.outcome == Outcome::Gone
+            || ((court.is_stood_on(subject, &path.path) || leaves(&path.path)) && is_gone(&path.path))
+    };
+    let lost: Vec<usize> = (0..paths.len()).filter(|place| is_lost(&paths[*place])).collect();
     if lost.is_empty() {
         return;
     }
@@ -39,19 +40,32 @@ pub(super) fn follow_renames(
         .flat_map(|report| report.paths)
         .filter_map(|path| Some((path.path, path.to?)))
         .collect();
-    for path in &mut lost {
-        let Some((to, similarity)) = moved.get(&path.path) else { continue };
-        // A path that the overlay has, too, cannot take a second content.
-        if subject.sides.contains_key(to) {
-            continue;
-        }
-        let Sides::Change { base, ours, .. } = &subject.sides[&path.path] else {
-            if let Sides::Picks { .. } = &subject.sides[&path.path] {
-                path.outcome = Outcome::Gone;
-                path.why =
-                    format!("upstream moved the path to {to}, which the commits do not know; {NO_FILE}");
+    for place in lost {
+        let from = paths[place].path.clone();
+        let Some((to, similarity)) = moved.get(&from) else { continue };
+        let path = &mut paths[place];
+        let (base, ours) = match &subject.sides[&from] {
+            Sides::Leaves { to: own, .. } => {
+                // A path that the overlay has, too, cannot take a second content, unless it is the very one.
+                if (to == own || !subject.sides.contains_key(to))
+                    && let Err(error) = follow_move(question, court, subject, paths, &from, (to, *similarity))
+                {
+                    (paths[place].outcome, paths[place].why) = (Outcome::Unknown, error.to_string());
+                    paths[place].result = None;
+                }
+                continue;
             }
-            continue;
+            _ if subject.sides.contains_key(to) => continue,
+            Sides::Picks { .. } => {
+                path.outcome = Outcome::Renamed;
+                path.to = Some((to.clone(), *similarity));
+                path.why = format!(
+                    "upstream moved the path to {to} ({similarity} % alike), which the commits do not know; {NO_FILE}"
+                );
+                continue;
+            }
+            Sides::Change { base, ours, .. } => (base, ours),
+            _ => continue,
         };
         let sides = || -> Result<Option<(Side, Side)>, UpstreamError> {
             let theirs = Lazy::at(question.upstream, question.to, to)?.load(question.upstream)?;
@@ -80,7 +94,7 @@ impl Court<'_> {
 
     /// What the overlays below make of a path that upstream moved to where it has `theirs`; `None` if one of them does not
     /// fit there.
-    fn made_below(
+    pub(super) fn made_below(
         &self,
         subject: &Subject<'_>,
         path: &UpstreamPath,

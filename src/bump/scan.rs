@@ -9,7 +9,7 @@ use crate::provenance::inspect;
 use crate::upstream::{Link, Upstream, UpstreamError};
 
 use super::plan::{is_left, whole_trouble};
-use super::subject::{Court, Lazy, Memo};
+use super::subject::{Court, Lazy, Memo, Subject};
 use super::{Outcome, OverlayPlan, Question, Resolved};
 
 /// What was found.
@@ -78,6 +78,7 @@ pub fn scan(question: &Question<'_>) -> Result<Option<Scan>, UpstreamError> {
         .iter()
         .map(|path| (0..subjects.len()).filter(|index| subjects[*index].sides.contains_key(path)).collect())
         .collect();
+    let together = together(&subjects, &paths);
     let Some(links) = question.upstream.first_parents(question.from, question.to, &paths)? else {
         return Ok(None);
     };
@@ -102,7 +103,9 @@ pub fn scan(question: &Question<'_>) -> Result<Option<Scan>, UpstreamError> {
         let mut concerned = BTreeSet::new();
         for (path, entry) in &link.changed {
             entries[*path] = Lazy::named(*entry);
-            concerned.extend(users[*path].iter().map(|index| (*index, *path)));
+            for path in &together[*path] {
+                concerned.extend(users[*path].iter().map(|index| (*index, *path)));
+            }
         }
         if place == 0 {
             concerned = users
@@ -112,8 +115,12 @@ pub fn scan(question: &Question<'_>) -> Result<Option<Scan>, UpstreamError> {
                 .collect();
         }
         let mut looked_at: BTreeSet<usize> = BTreeSet::new();
+        let theirs = |path: &UpstreamPath| match paths.binary_search(path) {
+            Ok(place) => Ok(entries[place].clone()),
+            Err(_) => Lazy::at(question.upstream, link.commit, path),
+        };
         for (index, path) in concerned {
-            let state = match court.outcome(index, &paths[path], entries[path].clone(), &mut memo) {
+            let state = match court.outcome(index, &paths[path], &theirs, &mut memo) {
                 Ok((judged, theirs)) => PathState {
                     outcome: judged.outcome,
                     needs_person: judged.result.is_none(),
@@ -163,6 +170,22 @@ pub fn scan(question: &Question<'_>) -> Result<Option<Scan>, UpstreamError> {
     }
     found.overlays = overlays;
     Ok(Some(found))
+}
+
+/// For each path those that are to be looked at when it changes: itself, and those that patches move it to, or from.
+fn together(subjects: &[Subject<'_>], paths: &[UpstreamPath]) -> Vec<BTreeSet<usize>> {
+    let mut together: Vec<BTreeSet<usize>> = (0..paths.len()).map(|place| BTreeSet::from([place])).collect();
+    for subject in subjects {
+        for (place, path) in paths.iter().enumerate() {
+            let partner = subject.partner(path).and_then(|partner| paths.binary_search(partner).ok());
+            let Some(partner) = partner else { continue };
+            let all: BTreeSet<usize> = together[place].union(&together[partner]).copied().collect();
+            for place in &all {
+                together[*place].clone_from(&all);
+            }
+        }
+    }
+    together
 }
 
 fn note(overlay: &mut OverlayScan, outcome: Outcome, commit: CommitId, path: Option<&UpstreamPath>) {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::id::{CommitId, Name, UpstreamPath};
 use crate::manifest::{Kind, Located};
-use crate::merge::{Conflict, Labels, Merged, merge};
+use crate::merge::Labels;
 use crate::overlay::{At, Loaded, Resolution, can_be_on_together, content_at, resolve};
-use crate::provenance::absorb::is_absorbed;
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
-use super::judge::{Judged, Marking, Side, does_the_same, had, judge};
+use super::judge::{Judged, Marking, Side, does_the_same, judge};
+use super::moves::{Arrival, join_moves, leaving};
 use super::{Outcome, Resolved};
 
 /// What there is to do where commits do not fit: bump cannot hand out a file of theirs.
@@ -66,6 +66,10 @@ pub(super) enum Sides {
         /// It has nothing of its own and takes upstream back, at the old pin already.
         takes_back: bool,
     },
+    /// A path that a patch moves to another one.
+    Leaves { to: UpstreamPath, base: Lazy },
+    /// Where a patch moves a path: a change of what stands at `from`.
+    Arrives { from: UpstreamPath, base: Lazy, ours: Side },
     /// Whole content that does not say what it was derived from.
     NoBase { pin: Lazy, ours: Side },
     /// Whole content of another commit of upstream's.
@@ -85,6 +89,17 @@ pub(super) struct Subject<'a> {
     pub(super) sides: BTreeMap<UpstreamPath, Sides>,
     /// Why nothing can be merged.
     pub(super) trouble: Option<(Outcome, String)>,
+}
+
+impl Subject<'_> {
+    /// The other path of a move: what stands there counts, too.
+    pub(super) fn partner(&self, path: &UpstreamPath) -> Option<&UpstreamPath> {
+        match self.sides.get(path)? {
+            Sides::Leaves { to, .. } => Some(to),
+            Sides::Arrives { from, .. } => Some(from),
+            _ => None,
+        }
+    }
 }
 
 /// What the overlays are read from.
@@ -220,6 +235,7 @@ impl<'a> Reading<'a> {
                 subject.sides.insert(path.clone(), Sides::Change { base, ours, takes_back: false });
             }
             subject.below = below;
+            join_moves(subject);
             return Ok(());
         }
         let why = format!(
@@ -267,8 +283,11 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What was decided before: by overlay, path and what stood there.
-pub(super) type Memo = HashMap<(usize, UpstreamPath, Option<Entry>), Judged>;
+/// What was decided before: by overlay, path, what stood there, and what stood at the other path of a move.
+pub(super) type Memo = HashMap<(usize, UpstreamPath, Option<Entry>, Option<Option<Entry>>), Judged>;
+
+/// What upstream has at a path.
+pub(super) type Theirs<'t> = &'t dyn Fn(&UpstreamPath) -> Result<Lazy, UpstreamError>;
 
 /// Decides about paths of overlays at a commit.
 pub(super) struct Court<'a> {
@@ -285,27 +304,58 @@ impl Court<'_> {
         &self,
         index: usize,
         path: &UpstreamPath,
-        theirs: Lazy,
+        theirs: Theirs<'_>,
         memo: &mut Memo,
     ) -> Result<(Judged, Lazy), UpstreamError> {
-        let mut current = theirs;
-        for below in &self.subjects[index].below {
-            let subject = &self.subjects[*below];
+        let subject = &self.subjects[index];
+        let current = match self.stands_on(&subject.below, path, theirs, memo)? {
+            Ok(current) => current,
+            Err(blocked) => return Ok(blocked),
+        };
+        let beside = match subject.partner(path) {
+            Some(other) => match self.stands_on(&subject.below, other, theirs, memo)? {
+                Ok(beside) => Some(beside),
+                Err((blocked, _)) => return Ok((blocked, current)),
+            },
+            None => None,
+        };
+        Ok((self.judge_on(index, path, &current, beside.as_ref(), memo)?, current))
+    }
+
+    /// What some overlays, one after the other, make of a path; `Err`: one of them does not fit, and what stands there then.
+    fn stands_on(
+        &self,
+        below: &[usize],
+        path: &UpstreamPath,
+        theirs: Theirs<'_>,
+        memo: &mut Memo,
+    ) -> Result<Result<Lazy, (Judged, Lazy)>, UpstreamError> {
+        let mut current = theirs(path)?;
+        for (place, index) in below.iter().enumerate() {
+            let subject = &self.subjects[*index];
             let blocked = || {
                 let why = format!("it stands on overlay `{}`, which does not fit", subject.loaded.name());
                 Judged::open(Outcome::Blocked, why)
             };
             if subject.trouble.is_some() {
-                return Ok((blocked(), current));
+                return Ok(Err((blocked(), current)));
             }
-            if subject.sides.contains_key(path) {
-                match self.judge_on(*below, path, &current, memo)?.result {
-                    Some(side) => current = Lazy::of(side),
-                    None => return Ok((blocked(), current)),
-                }
+            if !subject.sides.contains_key(path) {
+                continue;
+            }
+            let beside = match subject.partner(path) {
+                Some(other) => match self.stands_on(&below[..place], other, theirs, memo)? {
+                    Ok(beside) => Some(beside),
+                    Err((blocked, _)) => return Ok(Err((blocked, current))),
+                },
+                None => None,
+            };
+            match self.judge_on(*index, path, &current, beside.as_ref(), memo)?.result {
+                Some(side) => current = Lazy::of(side),
+                None => return Ok(Err((blocked(), current))),
             }
         }
-        Ok((self.judge_on(index, path, &current, memo)?, current))
+        Ok(Ok(current))
     }
 
     fn judge_on(
@@ -313,18 +363,26 @@ impl Court<'_> {
         index: usize,
         path: &UpstreamPath,
         theirs: &Lazy,
+        beside: Option<&Lazy>,
         memo: &mut Memo,
     ) -> Result<Judged, UpstreamError> {
-        let key = (index, path.clone(), theirs.entry);
+        let key = (index, path.clone(), theirs.entry, beside.map(|beside| beside.entry));
         if let Some(known) = memo.get(&key) {
             return Ok(known.clone());
         }
-        let judged = self.judge_anew(index, path, theirs)?;
+        let judged = self.judge_anew(index, path, theirs, beside)?;
         memo.insert(key, judged.clone());
         Ok(judged)
     }
 
-    fn judge_anew(&self, index: usize, path: &UpstreamPath, theirs: &Lazy) -> Result<Judged, UpstreamError> {
+    /// `beside` is what stands at the other path of a move.
+    fn judge_anew(
+        &self,
+        index: usize,
+        path: &UpstreamPath,
+        theirs: &Lazy,
+        beside: Option<&Lazy>,
+    ) -> Result<Judged, UpstreamError> {
         let subject = &self.subjects[index];
         let name = subject.loaded.name();
         let load = |lazy: &Lazy| lazy.load(self.upstream);
@@ -346,7 +404,19 @@ impl Court<'_> {
                 }
             }
             Sides::Change { base, ours, .. } => {
-                self.judge_change(subject, path, &load(base)?, ours, &load(theirs)?)
+                let base = load(base)?;
+                let mut judged = self.judge_change(subject, path, &base, ours, &load(theirs)?);
+                if judged.outcome == Outcome::Absorbed && is_mode_alone(subject, &base, ours) {
+                    judged.outcome = Outcome::Redundant;
+                    judged.why = "it changes the mode alone, to the one that upstream has".to_owned();
+                }
+                judged
+            }
+            Sides::Leaves { to, base } => leaving(to, base, theirs, beside),
+            Sides::Arrives { from, base, ours } => {
+                let beside = beside.map(load).transpose()?.unwrap_or(Side(None));
+                let place = Arrival { path, from, theirs: &load(theirs)?, beside: &beside };
+                self.judge_arrival(subject, &place, &load(base)?, ours)
             }
             Sides::NoBase { ours, .. } if does_the_same(path, ours, &load(theirs)?) => {
                 Judged::new(Outcome::Redundant, "it does what upstream does, comments aside", ours.clone())
@@ -419,91 +489,10 @@ impl Court<'_> {
             None => new(Outcome::Kept, "upstream has the path no more; it stays at the commit that it names"),
         }
     }
-
-    /// Cherry-picks are merged as `apply` does it, so what fits here fits there.
-    fn pick(
-        &self,
-        subject: &Subject<'_>,
-        path: &UpstreamPath,
-        pin: &Lazy,
-        picks: &[(Lazy, Lazy)],
-        theirs: &Lazy,
-    ) -> Result<Judged, UpstreamError> {
-        let stands = theirs.load(self.upstream)?;
-        let (current, unfit) = self.pick_on(subject, picks, &stands)?;
-        // What the commits make of the path at the old pin: as for a patch, that is what upstream may have.
-        let sides = || -> Result<Option<(Side, Side)>, UpstreamError> {
-            let base = pin.load(self.upstream)?;
-            match self.pick_on(subject, picks, &base)? {
-                (ours, None) => Ok(Some((base, ours))),
-                _ => together(picks, self.upstream),
-            }
-        };
-        let Some(unfit) = unfit else {
-            if does_the_same(path, &current, &stands) {
-                let (outcome, why) = match sides()? {
-                    Some((base, ours)) => had(path, &base, &ours, &stands),
-                    None => (Outcome::Absorbed, "upstream has all that the commits add"),
-                };
-                return Ok(Judged::new(outcome, why, current));
-            }
-            let (outcome, why) = match pin.entry == theirs.entry {
-                true => (Outcome::Untouched, "upstream has there what it has at the old pin"),
-                false => (Outcome::Merges, "upstream changed the path, and the commits still fit"),
-            };
-            return Ok(Judged::new(outcome, why, current));
-        };
-        if let Some((base, ours)) = sides()? {
-            let is_had = does_the_same(path, &ours, &stands)
-                || is_absorbed(path, base.content(), ours.content(), stands.content());
-            if is_had {
-                let (outcome, why) = had(path, &base, &ours, &stands);
-                return Ok(Judged::open(
-                    outcome,
-                    format!("{why}, and the commits do not fit there any more"),
-                ));
-            }
-        }
-        let outcome = match (unfit.before.is_absent(), current.is_absent()) {
-            (false, true) => Outcome::Gone,
-            (true, false) => Outcome::Collides,
-            _ => Outcome::Conflict,
-        };
-        // No misfit, which would be handed to a person: no file of ours could take what they make of it.
-        Ok(Judged::open(outcome, format!("the commit does not fit there: {}; {NO_FILE}", unfit.conflict)))
-    }
-
-    /// Puts commits on a content, one after the other, as far as they fit.
-    fn pick_on(
-        &self,
-        subject: &Subject<'_>,
-        picks: &[(Lazy, Lazy)],
-        stands: &Side,
-    ) -> Result<(Side, Option<Unfit>), UpstreamError> {
-        let labels = Labels { base: "base", ours: "upstream", theirs: subject.loaded.name().as_str() };
-        let mut current = stands.clone();
-        for (before, after) in picks {
-            let (before, after) = (before.load(self.upstream)?, after.load(self.upstream)?);
-            match merge(before.content(), current.content(), after.content(), self.style, labels) {
-                Merged::Clean(content) => current = Side::new(content),
-                Merged::Conflict(conflict) => return Ok((current, Some(Unfit { before, conflict }))),
-            }
-        }
-        Ok((current, None))
-    }
 }
 
-/// A commit that does not fit on a path, and the path before it.
-struct Unfit {
-    before: Side,
-    conflict: Conflict,
-}
-
-/// What some commits make of a path together: from what to what. Not told where something else lies between the commits.
-fn together(picks: &[(Lazy, Lazy)], upstream: &dyn Upstream) -> Result<Option<(Side, Side)>, UpstreamError> {
-    let (Some((first, _)), Some((_, last))) = (picks.first(), picks.last()) else { return Ok(None) };
-    if picks.windows(2).any(|pair| pair[0].1.entry != pair[1].0.entry) {
-        return Ok(None);
-    }
-    Ok(Some((first.load(upstream)?, last.load(upstream)?)))
+/// Whether a patch changes nothing but the mode of a path: it fits wherever the path is.
+fn is_mode_alone(subject: &Subject<'_>, base: &Side, ours: &Side) -> bool {
+    let bytes = |side: &Side| side.content().map(|content| content.bytes.clone());
+    subject.loaded.patch.is_some() && bytes(base).is_some() && bytes(base) == bytes(ours)
 }

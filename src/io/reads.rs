@@ -102,6 +102,7 @@ mod imp {
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt;
     use std::path::{Path, PathBuf};
+    use std::time::Duration;
 
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
     use rustix::io::Errno;
@@ -110,13 +111,34 @@ mod imp {
 
     #[derive(Debug)]
     pub struct Watch {
-        inotify: OwnedFd,
+        /// There until it is dropped.
+        inotify: Option<OwnedFd>,
         folders: HashMap<i32, PathBuf>,
+    }
+
+    impl Drop for Watch {
+        fn drop(&mut self) {
+            let inotify = self.inotify.take();
+            // The kernel takes some 20 ms to give watches up. If no thread can be started, that is waited for here.
+            let _ = std::thread::Builder::new().spawn(move || drop(inotify));
+        }
+    }
+
+    /// A new instance. A user has a limited number of them, and some of ours may be about to be closed.
+    fn init() -> Option<OwnedFd> {
+        let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
+        match inotify::init(flags) {
+            Err(Errno::MFILE) => {
+                std::thread::sleep(Duration::from_millis(100));
+                inotify::init(flags).ok()
+            }
+            made => made.ok(),
+        }
     }
 
     impl Watch {
         pub fn start(top: &Path, counts: &dyn Fn(&Path) -> bool) -> Option<Self> {
-            let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
+            let inotify = init()?;
             let mut folders = HashMap::new();
             let entries = walkdir::WalkDir::new(top).into_iter().filter_entry(|entry| {
                 let is_own = entry.depth() == 1 && entry.file_name() == ".overlaid";
@@ -136,20 +158,20 @@ mod imp {
                 folders.insert(watch, entry.path().strip_prefix(top).ok()?.to_owned());
             }
             // Walking opened the folders that were watched already.
-            let mut watch = Self { inotify, folders };
+            let mut watch = Self { inotify: Some(inotify), folders };
             watch.drain()?;
             Some(watch)
         }
 
         pub fn start_folders<'a>(all: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
-            let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
+            let inotify = init()?;
             let mut folders = HashMap::new();
             for folder in all.filter(|folder| folder.is_dir()) {
                 let watch =
                     inotify::add_watch(&inotify, folder, WatchFlags::OPEN | WatchFlags::ONLYDIR).ok()?;
                 folders.insert(watch, folder.clone());
             }
-            Some(Self { inotify, folders })
+            Some(Self { inotify: Some(inotify), folders })
         }
 
         pub fn finish(mut self) -> Option<Reads> {
@@ -159,7 +181,7 @@ mod imp {
         pub fn drain(&mut self) -> Option<Reads> {
             let mut reads = Reads::default();
             let mut buffer = [MaybeUninit::uninit(); 1 << 14];
-            let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
+            let mut events = inotify::Reader::new(self.inotify.as_ref()?, &mut buffer);
             loop {
                 let event = match events.next() {
                     Ok(event) => event,

@@ -23,7 +23,7 @@ use crate::provenance::{Condition, Look, OverlayReport, State};
 
 /// The first line of the file, before the hash: its format. Another number when what a report says, or how it comes
 /// about, changes.
-const SCHEMA: &str = "overlaid.reports.v1";
+const SCHEMA: &str = "overlaid.reports.v2";
 
 /// A file with more bytes than that is none of ours.
 const MOST_BYTES: u64 = 256 << 20;
@@ -85,16 +85,19 @@ impl Reports {
         Some(report)
     }
 
-    /// Keeps a report, if it is certain.
+    /// Keeps a report, if it is certain and follows from what its key names.
     pub fn put(&mut self, loaded: &Loaded, all: &[Loaded], report: &OverlayReport) {
         let is_known = report.paths.iter().all(|path| path.state != State::Unknown);
         let waits = matches!(report.drop_when, Some(Condition::Unknown(_)));
+        // Whether a change that does not fit stands on another overlay, the key does not say.
+        let is_alone = loaded.overlay.kind.is_whole()
+            || report.paths.iter().all(|path| path.state != State::StaleConflict);
         // Names and texts that JSON cannot hold would not come back as they were.
         let is_text = report.paths.iter().all(|path| {
             let to = path.to.as_ref().map(|(to, _)| to);
             std::iter::once(&path.path).chain(to).all(|path| std::str::from_utf8(path.as_bytes()).is_ok())
         }) && serde_json::to_writer(std::io::sink(), report).is_ok();
-        if report.state != State::Unknown && is_known && !waits && is_text {
+        if report.state != State::Unknown && is_known && is_alone && !waits && is_text {
             self.kept.insert(self.key(loaded, all), report.clone());
         }
     }

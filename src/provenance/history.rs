@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::{CommitId, UpstreamPath};
+use crate::tree::Entry;
 use crate::upstream::{Heads, Touch, Upstream, UpstreamError, Walk, Walked};
 
 use super::Note;
@@ -51,6 +52,8 @@ pub(super) struct PathHistory<'h> {
     pub(super) carried: Vec<&'h Touch>,
     /// How the first and the last of these were looked at.
     pub(super) elsewhere: Elsewhere,
+    /// Why what is newer than the pin is not all known, if it is not.
+    pub(super) newer_is_missing: Option<String>,
 }
 
 impl<'h> PathHistory<'h> {
@@ -88,6 +91,15 @@ pub(super) struct Histories {
     relations: BTreeMap<CommitId, Result<Relation, String>>,
     /// Where the whole history is not here: base..pin alone.
     alone: BTreeMap<CommitId, Result<BTreeMap<UpstreamPath, Vec<Touch>>, String>>,
+    /// There, too: what the tip, and bases that are newer than the pin, have and the pin has not; and what they carry on.
+    newer_alone: BTreeMap<CommitId, Result<Newer, String>>,
+}
+
+/// Touches that a head reaches and the pin does not, newest first, and what the head's own line carries on.
+#[derive(Debug, Default)]
+struct Newer {
+    touches: Vec<Touch>,
+    carried: Vec<Touch>,
 }
 
 impl Histories {
@@ -117,6 +129,7 @@ impl Histories {
             by_path: BTreeMap::new(),
             relations: BTreeMap::new(),
             alone: BTreeMap::new(),
+            newer_alone: BTreeMap::new(),
         };
         if by_base.is_empty() {
             return histories;
@@ -145,6 +158,12 @@ impl Histories {
                 histories.elsewhere = Elsewhere::Missing(say(error));
                 for (base, paths) in &by_base {
                     histories.walk_alone(*base, pin, paths, upstream);
+                }
+                let is_ahead = |base: &CommitId| histories.relation_of(*base).is_ok_and(|base| base.ahead);
+                let newer: BTreeSet<CommitId> = by_base.keys().copied().filter(is_ahead).chain(tip).collect();
+                for head in newer {
+                    let newer = newer_alone(head, pin, &all, upstream).map_err(|error| say(&error));
+                    histories.newer_alone.insert(head, newer);
                 }
             }
         }
@@ -318,12 +337,14 @@ impl Histories {
             newer: Vec::new(),
             carried: Vec::new(),
             elsewhere,
+            newer_is_missing: None,
         };
         let walked = match &self.walked {
             Ok(walked) => walked,
             Err(_) => match self.alone.get(&base) {
                 Some(Ok(paths)) => {
                     history.between = paths.get(path).into_iter().flatten().collect();
+                    self.add_newer_alone(&mut history, path, Some(base).filter(|_| ahead));
                     return Ok(history);
                 }
                 Some(Err(why)) => return Err(why.clone()),
@@ -352,6 +373,39 @@ impl Histories {
         Ok(history)
     }
 
+    /// What is newer than the pin, where the whole history is not here: on the branch, and up to this base.
+    fn add_newer_alone<'h>(
+        &'h self,
+        history: &mut PathHistory<'h>,
+        path: &UpstreamPath,
+        base: Option<CommitId>,
+    ) {
+        let heads: BTreeSet<CommitId> = self.tip.into_iter().chain(base).collect();
+        for newer in heads.iter().filter_map(|head| self.newer_alone.get(head)) {
+            match newer {
+                Ok(newer) => {
+                    history.newer.extend(newer.touches.iter().filter(|touch| touch.path == *path));
+                    history.carried.extend(newer.carried.iter().filter(|touch| touch.path == *path));
+                }
+                Err(why) => history.newer_is_missing = Some(why.clone()),
+            }
+        }
+    }
+
+    /// Whether the branch goes on without a path after the pin.
+    ///
+    /// # Errors
+    /// If a tree is not here, or how branch and pin stand to each other cannot be told.
+    pub(super) fn tip_lacks(
+        &self,
+        path: &UpstreamPath,
+        pin: CommitId,
+        upstream: &dyn Upstream,
+    ) -> Result<bool, UpstreamError> {
+        let Some(tip) = self.tip.filter(|tip| *tip != pin) else { return Ok(false) };
+        Ok(upstream.entry(tip, path)?.is_none() && !upstream.is_ancestor(tip, pin)?)
+    }
+
     /// Whether a commit that the pin does not have is newer: it is on the pin's branch, or between the pin and this base.
     fn is_newer(&self, heads: &Heads, base: usize) -> bool {
         let Ok(walked) = &self.walked else { return false };
@@ -373,6 +427,35 @@ fn say(error: &UpstreamError) -> String {
         UpstreamError::Missing { .. } => format!("{error}; `git fetch` it into the clone"),
         _ => error.to_string(),
     }
+}
+
+/// What a head has that the pin has not.
+fn newer_alone(
+    head: CommitId,
+    pin: CommitId,
+    paths: &[UpstreamPath],
+    upstream: &dyn Upstream,
+) -> Result<Newer, UpstreamError> {
+    if head == pin {
+        return Ok(Newer::default());
+    }
+    let touches = upstream.history(head, Some(pin), paths)?;
+    let carried = match upstream.first_parents(pin, head, paths)? {
+        // All that ever stood on the line since the pin.
+        Some(line) => {
+            let changes =
+                line.iter().rev().flat_map(|link| link.changed.iter().map(|change| (link.commit, change)));
+            let touch = |(commit, (path, after)): (CommitId, &(usize, Option<Entry>))| Touch {
+                commit,
+                path: paths[*path].clone(),
+                before: Vec::new(),
+                after: *after,
+            };
+            changes.map(touch).filter(|touch| touch.after.is_some()).collect()
+        }
+        None => upstream.carried(&[pin, head], 1, paths)?,
+    };
+    Ok(Newer { touches, carried })
 }
 
 fn relation_alone(base: CommitId, pin: CommitId, upstream: &dyn Upstream) -> Result<Relation, UpstreamError> {

@@ -3,19 +3,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::id::{CommitId, Name, UpstreamPath};
 use crate::lex::{self, Comparison};
+use crate::manifest::Located;
 use crate::merge::is_binary;
+use crate::overlay::diff::Patch;
 use crate::overlay::{Loaded, Misfit, content_at, resolve_apart};
 use crate::parallel::in_parallel;
-use crate::tree::{Changes, Content, Entry};
-use crate::upstream::{Commit, Touch, Upstream, UpstreamError};
+use crate::tree::{Changes, Content};
+use crate::upstream::{Commit, Upstream, UpstreamError};
 
 use super::earlier::{self, Open};
+use super::elsewhere::{Found, Question};
 use super::history::{self, Histories, PathHistory, Wanted};
 use super::resurrect::Added;
-use super::same::Same;
-use super::state::{Elsewhere, Facts, Ours, decide};
+use super::state::{Facts, Ours, decide, does_the_same};
+use super::unsaid::Unsaid;
 use super::work::Work;
 use super::{Note, OverlayReport, PathReport, State, conditions, hunks, neighbours, rename};
 
@@ -40,20 +43,29 @@ pub fn inspect(
     tip: Option<CommitId>,
     upstream: &dyn Upstream,
 ) -> Vec<OverlayReport> {
-    inspect_with(overlays, all, pin, tip, upstream, Look::default())
+    inspect_with(overlays, Among { all, exclusive: &[] }, pin, tip, upstream, Look::default())
+}
+
+/// The overlays of a manifest.
+#[derive(Debug, Clone, Copy)]
+pub struct Among<'a> {
+    /// All of them.
+    pub all: &'a [Loaded],
+    /// Features of which at most one can be on.
+    pub exclusive: &'a [Vec<Located<Name>>],
 }
 
 /// As [`inspect`], looking as far as asked.
 #[must_use]
 pub fn inspect_with(
     overlays: &[&Loaded],
-    all: &[Loaded],
+    among: Among<'_>,
     pin: CommitId,
     tip: Option<CommitId>,
     upstream: &dyn Upstream,
     look: Look,
 ) -> Vec<OverlayReport> {
-    let subjects = in_parallel(overlays, |loaded| Subject::read(loaded, all, pin, upstream));
+    let subjects = in_parallel(overlays, |loaded| Subject::read(loaded, among, pin, upstream));
     let wanted = subjects.iter().filter_map(|subject| subject.as_ref().ok()).filter_map(Subject::wanted);
     let histories = Histories::walk(wanted, pin, tip, look.deep, upstream);
     let pairs: Vec<(&&Loaded, &Result<Subject<'_>, String>)> = overlays.iter().zip(&subjects).collect();
@@ -84,6 +96,7 @@ pub fn inspect_with(
 /// An overlay with what it makes of base and pin.
 struct Subject<'a> {
     loaded: &'a Loaded,
+    among: Among<'a>,
     base: Option<CommitId>,
     pin: CommitId,
     on_base: On,
@@ -130,13 +143,13 @@ impl On {
 impl<'a> Subject<'a> {
     fn read(
         loaded: &'a Loaded,
-        all: &[Loaded],
+        among: Among<'a>,
         pin: CommitId,
         upstream: &dyn Upstream,
     ) -> Result<Self, String> {
         let base = loaded.overlay.base.as_ref().map(|base| base.value);
         // A change may stand on what another overlay made of the path. Whole content stands alone.
-        let needed = if loaded.overlay.kind.is_whole() { Vec::new() } else { needs_of(loaded, all) };
+        let needed = if loaded.overlay.kind.is_whole() { Vec::new() } else { needs_of(loaded, among.all) };
         let on = |commit: CommitId| -> Result<On, String> {
             let resolve = |overlays: &[&Loaded]| {
                 resolve_apart(overlays, commit, upstream).map_err(|error| error.to_string())
@@ -180,7 +193,7 @@ impl<'a> Subject<'a> {
         {
             return Err(why.clone());
         }
-        let mut subject = Self { loaded, base, pin, on_base, on_pin, paths, suspected: Vec::new() };
+        let mut subject = Self { loaded, among, base, pin, on_base, on_pin, paths, suspected: Vec::new() };
         if loaded.overlay.kind.is_whole() {
             let paths = subject.paths.iter();
             let suspected = paths.filter(|path| subject.may_be_elsewhere(path, upstream).unwrap_or(true));
@@ -241,7 +254,7 @@ impl<'a> Subject<'a> {
         };
         let ours = self.ours(path);
         let mut report = PathReport::unknown(path.clone(), String::new());
-        report.blobs.pin = pin.as_ref().map(id);
+        report.blobs.pin = pin.as_ref().map(Content::entry);
         let on_pin = match &ours {
             Ours::Whole(content) => Some(*content),
             Ours::Change { on_pin, .. } => on_pin.as_ref().ok().copied(),
@@ -251,14 +264,14 @@ impl<'a> Subject<'a> {
             report.blobs.pin = None;
             return Ok((report, Vec::new()));
         }
-        report.blobs.overlay = on_pin.flatten().map(id);
+        report.blobs.overlay = on_pin.flatten().map(Content::entry);
         report.against_pin = on_pin.and_then(|ours| count_lines(pin.as_ref(), ours));
         let base = match self.base_content(path, upstream) {
             Ok(base) => base,
             Err(why) => {
                 // Without a base, only that nothing is left of the overlay can be proven.
                 if let Some(ours) = on_pin
-                    && super::state::does_the_same(path, ours, pin.as_ref())
+                    && does_the_same(path, ours, pin.as_ref())
                 {
                     report.state = State::Redundant;
                     report.why = "it does what upstream does at the pin".to_owned();
@@ -268,7 +281,7 @@ impl<'a> Subject<'a> {
                 return Ok((report, Vec::new()));
             }
         };
-        report.blobs.base = base.as_ref().map(id);
+        report.blobs.base = base.as_ref().map(Content::entry);
         let on_base = match &ours {
             Ours::Whole(content) => Some(*content),
             Ours::Change { on_base, .. } => on_base.as_ref().ok().copied(),
@@ -286,15 +299,30 @@ impl<'a> Subject<'a> {
                 return Ok((report, Vec::new()));
             }
         };
-        let found = self.find_elsewhere(path, on_pin.flatten(), &history, upstream)?;
+        let question = Question {
+            path,
+            is_whole: self.loaded.overlay.kind.is_whole(),
+            base: self.base,
+            pin: self.pin,
+            history: &history,
+            upstream,
+        };
+        let found = match on_pin {
+            Some(ours) => question.find(ours, histories)?,
+            None => Found::nowhere(),
+        };
         let decided = decide(&Facts {
             path,
             base: base.as_ref(),
             pin: pin.as_ref(),
             ours: ours.clone(),
             ahead: relation.ahead,
+            moves_away: self.moves_away(path, upstream)?,
             elsewhere: found.elsewhere,
         });
+        let Among { all, exclusive } = self.among;
+        let unsaid = Unsaid { loaded: self.loaded, all, exclusive, upstream };
+        let decided = unsaid.settle(path, decided, self.pin, self.base, self.on_base.made(path).is_ok())?;
         report.state = decided.state;
         report.why = decided.why;
         if report.state == State::Fresh && !history.between.is_empty() {
@@ -322,6 +350,18 @@ impl<'a> Subject<'a> {
         }
         let open = work.add_to(&mut report, self.loaded.overlay.kind.is_whole())?;
         Ok((report, open))
+    }
+
+    /// Whether a patch moves the path to another one, at which the pin does not have what the patch makes.
+    fn moves_away(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<bool, UpstreamError> {
+        let moves = self.loaded.patch.iter().flat_map(Patch::moves);
+        for (_, to) in moves.filter(|(from, _)| *from == path) {
+            let made = self.on_base.made(to).unwrap_or(None);
+            if !does_the_same(to, made, content_at(upstream, self.pin, to)?.as_ref()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn base_content(&self, path: &UpstreamPath, upstream: &dyn Upstream) -> Result<Option<Content>, String> {
@@ -372,64 +412,7 @@ impl<'a> Subject<'a> {
         }
         Ok(())
     }
-
-    /// The content of upstream's at another time that does the same as a whole content, the nearest to the pin: by
-    /// name, and token by token as far as contents are known and there are not too many bytes to read.
-    fn find_elsewhere<'h>(
-        &self,
-        path: &UpstreamPath,
-        ours: Option<&Content>,
-        history: &PathHistory<'h>,
-        upstream: &dyn Upstream,
-    ) -> Result<Found<'h>, UpstreamError> {
-        let nowhere = Found { elsewhere: Elsewhere::Nowhere, touch: None };
-        let (Some(ours), true) = (ours, self.loaded.overlay.kind.is_whole()) else { return Ok(nowhere) };
-        if let history::Elsewhere::Missing(why) = &history.elsewhere {
-            return Ok(Found { elsewhere: Elsewhere::Unknown(why.clone()), touch: None });
-        }
-        // What upstream has at base or pin is no older content, though it may have stood there before, too.
-        let at_base = self.base.map(|base| upstream.entry(base, path)).transpose()?.flatten();
-        let known = [at_base, upstream.entry(self.pin, path)?];
-        let by_tokens = history.elsewhere == history::Elsewhere::Tokens;
-        let same = Same::new(path, ours);
-        let mut left = if by_tokens { MOST_BYTES_FOR_TOKENS } else { 0 };
-        let older = history.before.iter().map(|touch| (Elsewhere::Older, *touch));
-        let newer = history.newer.iter().rev().chain(history.carried.iter().rev());
-        let newer = newer.map(|touch| (Elsewhere::Newer, *touch));
-        let all: Vec<_> = older.chain(newer).collect();
-        let is_other = |entry: &Entry| !known.contains(&Some(*entry));
-        let found = |elsewhere: Elsewhere, touch: &'h Touch| Found {
-            elsewhere,
-            touch: Some(history.brought(touch).unwrap_or(touch)),
-        };
-        let named = all.iter().find(|(_, touch)| touch.after.filter(is_other) == Some(same.entry()));
-        if let Some((elsewhere, touch)) = named {
-            return Ok(found(elsewhere.clone(), touch));
-        }
-        let mut seen = BTreeSet::new();
-        for (elsewhere, touch) in all {
-            let Some(entry) = touch.after.filter(is_other) else { continue };
-            if entry.mode != same.entry().mode || left == 0 || !seen.insert(entry.id) {
-                continue;
-            }
-            let content = Content { mode: entry.mode, bytes: upstream.blob(entry.id)? };
-            left = left.saturating_sub(content.bytes.len());
-            if same.is(&content) {
-                return Ok(found(elsewhere, touch));
-            }
-        }
-        Ok(nowhere)
-    }
 }
-
-/// A content of upstream's at another time.
-struct Found<'h> {
-    elsewhere: Elsewhere,
-    touch: Option<&'h Touch>,
-}
-
-/// How much of a path's older contents is compared token by token; beyond that, names answer.
-const MOST_BYTES_FOR_TOKENS: usize = 64 * 1024 * 1024;
 
 /// The overlays that one needs, and those that they need, in the order of the manifest.
 #[must_use]
@@ -443,10 +426,6 @@ pub fn needs_of<'a>(loaded: &Loaded, all: &'a [Loaded]) -> Vec<&'a Loaded> {
         }
     }
     all.iter().filter(|other| wanted.contains(other.name().as_str())).collect()
-}
-
-fn id(content: &Content) -> BlobId {
-    BlobId::of(&content.bytes)
 }
 
 fn delta(

@@ -11,6 +11,7 @@ pub mod base;
 mod branch;
 mod conditions;
 mod earlier;
+mod elsewhere;
 mod history;
 mod hunks;
 mod includes;
@@ -23,19 +24,22 @@ mod rename;
 mod resurrect;
 mod same;
 mod state;
+mod unsaid;
 mod work;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
+use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::lex::Delta;
 use crate::overlay::Loaded;
+use crate::tree::{Entry, Mode};
 use crate::upstream::Commit;
 
 pub use branch::NoBranch;
-pub use inspect::{Look, inspect, inspect_with, needs_of, pull_request_number};
+pub use inspect::{Among, Look, inspect, inspect_with, needs_of, pull_request_number};
+pub(crate) use note::needs_list;
 pub use note::{Condition, Neighbour, Note, OldLine, OverlayNote, Resurrected, Side};
 pub use rename::similarity;
 
@@ -57,7 +61,7 @@ pub enum State {
     New,
     /// Whole content that equals what upstream had at the base or before: it takes upstream back.
     Rollback,
-    /// O equals an upstream content that is newer than the pin's.
+    /// O equals an upstream content that is newer than the pin's: absence is one, too.
     Backport,
     /// Upstream has all that the overlay adds.
     Absorbed,
@@ -165,6 +169,16 @@ pub struct PathReport {
 }
 
 impl PathReport {
+    /// The overlays that it fits on and does not say that it needs.
+    #[must_use]
+    pub fn needs_missing(&self) -> &[OverlayName] {
+        let missing = self.notes.iter().find_map(|note| match note {
+            Note::NeedsMissing(overlays) => Some(overlays.as_slice()),
+            _ => None,
+        });
+        missing.unwrap_or_default()
+    }
+
     /// One of which nothing is known but why.
     pub(crate) fn unknown(path: UpstreamPath, why: String) -> Self {
         Self {
@@ -186,15 +200,24 @@ impl PathReport {
     }
 }
 
-/// The names of the contents that were compared; `None`: absent.
+/// The contents that were compared, by name and mode; `None`: absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blobs {
     /// At the base.
-    pub base: Option<BlobId>,
+    pub base: Option<Entry>,
     /// At the pin.
-    pub pin: Option<BlobId>,
+    pub pin: Option<Entry>,
     /// From the overlay.
-    pub overlay: Option<BlobId>,
+    pub overlay: Option<Entry>,
+}
+
+/// A content in a text that is hashed: by name, and by mode if it is not a plain file.
+pub(crate) fn name_of(entry: Option<Entry>) -> String {
+    match entry {
+        None => "absent".to_owned(),
+        Some(Entry { mode: Mode::File, id }) => id.to_string(),
+        Some(Entry { mode, id }) => format!("{} {id}", mode.as_octal()),
+    }
 }
 
 /// What is known of an overlay.
@@ -227,13 +250,18 @@ fn worst(paths: &[PathReport]) -> State {
 
 /// Whether what upstream has on its branch could make another state of this one.
 fn may_be_newer(loaded: &Loaded, path: &PathReport) -> bool {
-    let is_open =
-        matches!(path.state, State::Absorbed | State::StaleConflict | State::StaleClean | State::Fresh);
-    loaded.overlay.kind.is_whole() && is_open && path.blobs.overlay.is_some()
+    let is_whole = loaded.overlay.kind.is_whole();
+    match path.state {
+        State::StaleClean | State::Fresh => true,
+        // A change that does not apply at the pin makes nothing of it.
+        State::Absorbed => is_whole || path.blobs.overlay.is_some(),
+        State::StaleConflict => is_whole,
+        _ => false,
+    }
 }
 
-/// Reports as they are where the branch of the manifest could not be looked at, and why: whole content may be what upstream has
-/// there, and unless something else says what it is, it is not known.
+/// Reports as they are where the branch of the manifest could not be looked at, and why: what an overlay makes of a path may be
+/// what upstream has there, and unless something else says what it is, it is not known.
 #[must_use]
 fn without_branch(mut reports: Vec<OverlayReport>, overlays: &[&Loaded], why: &str) -> Vec<OverlayReport> {
     for (report, loaded) in reports.iter_mut().zip(overlays) {
@@ -264,13 +292,12 @@ impl OverlayReport {
         Self { why: Some(why), ..Self::new(name, Vec::new()) }
     }
 
-    /// A hash of the pin and of what the overlay gives its paths: whether a verdict was about the same.
+    /// A hash of the pin and of what the overlay gives its paths, modes included: whether a verdict was about the same.
     #[must_use]
     pub fn content_digest(&self, pin: CommitId) -> String {
         let mut text = format!("pin {pin}\n");
         for path in &self.paths {
-            let blob = path.blobs.overlay.map_or_else(|| "absent".to_owned(), |blob| blob.to_string());
-            text.push_str(&format!("{blob} {}\n", path.path));
+            text.push_str(&format!("{} {}\n", name_of(path.blobs.overlay), path.path));
         }
         crate::canonical_json::digest(&text.into())
     }

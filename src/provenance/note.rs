@@ -7,7 +7,7 @@ use std::fmt;
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CommitId, UpstreamPath};
+use crate::id::{CommitId, OverlayName, UpstreamPath};
 use crate::merge::Conflict;
 use crate::upstream::Commit;
 
@@ -23,6 +23,8 @@ pub enum Note {
     NotLexed(String),
     /// Where the merge collides.
     Conflict(Conflict),
+    /// The overlay fits with these before it, and does not say that it needs them.
+    NeedsMissing(Vec<OverlayName>),
     /// Lines that the overlay brings back.
     Resurrects(Resurrected),
     /// Upstream has a part of the overlay's change and not the rest: lines of the overlay's content, from 1.
@@ -118,6 +120,7 @@ impl Note {
             Note::Diverged(_) => "diverged",
             Note::NotLexed(_) => "not-lexed",
             Note::Conflict(_) => "conflict",
+            Note::NeedsMissing(_) => "needs-missing",
             Note::Resurrects(_) => "resurrects",
             Note::HalfAbsorbed { .. } => "half-absorbed",
             Note::Reverted { .. } => "reverted",
@@ -148,6 +151,10 @@ impl fmt::Display for Note {
             Note::Diverged(None) => f.write_str("base and pin have no history in common"),
             Note::NotLexed(why) => write!(f, "compared by bytes only: {why}"),
             Note::Conflict(conflict) => write!(f, "the merge does not fit: {conflict}"),
+            Note::NeedsMissing(overlays) => {
+                let (named, list) = (named_overlays(overlays), needs_list(overlays));
+                write!(f, "it fits on what {named} of the path, and `needs = {list}` is missing")
+            }
             Note::Resurrects(Resurrected { removed_by, lines }) => {
                 let (s, numbers) = (if lines.len() == 1 { "" } else { "s" }, numbers(lines));
                 write!(f, "brings back line{s} {numbers} that upstream removed in {}", named(removed_by))
@@ -193,6 +200,23 @@ impl fmt::Display for OverlayNote {
             ),
         }
     }
+}
+
+/// Overlays as a sentence names them.
+fn named_overlays(overlays: &[OverlayName]) -> String {
+    let names: Vec<String> = overlays.iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, [])) => format!("overlay {last} makes"),
+        Some((last, others)) => format!("overlays {} and {last} make", others.join(", ")),
+        None => "no overlay makes".to_owned(),
+    }
+}
+
+/// Overlays as the manifest lists them.
+#[must_use]
+pub(crate) fn needs_list(overlays: &[OverlayName]) -> String {
+    let names: Vec<String> = overlays.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("[{}]", names.join(", "))
 }
 
 fn named(commit: &Commit) -> String {

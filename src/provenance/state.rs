@@ -33,6 +33,8 @@ pub(super) struct Facts<'a> {
     pub(super) ours: Ours<'a>,
     /// Whether the pin is older than the base: then what upstream has at the base is newer than the pin's.
     pub(super) ahead: bool,
+    /// Whether the overlay moves the path to another one that upstream does not have as the overlay makes it.
+    pub(super) moves_away: bool,
     /// Whether what the overlay gives is what upstream had before base and pin, or has after the pin.
     pub(super) elsewhere: Elsewhere,
 }
@@ -40,7 +42,7 @@ pub(super) struct Facts<'a> {
 /// Whether upstream had or has a content at another time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Elsewhere {
-    /// Before base and pin.
+    /// Before base and pin. Never asked of a change.
     Older,
     /// After the pin.
     Newer,
@@ -83,8 +85,10 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
             (on_pin.as_ref().ok().copied(), on_base.clone(), on_pin.as_ref().err())
         }
     };
+    // What a change makes of its base, it makes no more where upstream has just that.
+    let has_it = failed.is_some() && !facts.moves_away && on_base.as_ref().is_ok_and(|ours| same(*ours, pin));
     // A path that the overlay takes away and upstream took away, too, is done.
-    let both_absent = at_pin == Some(None) && pin.is_none();
+    let both_absent = pin.is_none() && (at_pin == Some(None) || has_it);
     if base.is_some() && pin.is_none() && !both_absent {
         return Decided::new(State::Gone, "upstream had the path at the base and has it no more at the pin");
     }
@@ -95,6 +99,13 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
             (Some(ours), Some(pin)) if ours != pin => "it differs from upstream at the pin in comments only",
             (None, None) => "upstream does not have the path at the pin either",
             _ => "it is what upstream has at the pin",
+        };
+        return Decided::new(State::Redundant, why);
+    }
+    if has_it {
+        let why = match pin {
+            Some(_) => "upstream has what it makes of the base, so it applies no more",
+            None => "upstream does not have the path at the pin either",
         };
         return Decided::new(State::Redundant, why);
     }
@@ -111,33 +122,41 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decided {
             None => Decided::new(State::New, "upstream has no such path, neither at the base nor at the pin"),
         };
     }
-    if let Ours::Whole(Some(ours)) = &facts.ours {
-        if base != pin && !facts.ahead && same(Some(ours), base) {
-            let why = if Some(*ours) == base {
-                "it is what upstream had at the base"
-            } else {
-                "it is what upstream had at the base, comments aside"
+    if let Ours::Whole(Some(ours)) = &facts.ours
+        && base != pin
+        && !facts.ahead
+        && same(Some(ours), base)
+    {
+        let why = if Some(*ours) == base {
+            "it is what upstream had at the base"
+        } else {
+            "it is what upstream had at the base, comments aside"
+        };
+        return Decided::new(State::Rollback, why);
+    }
+    let at_newer_base = || facts.ahead && at_pin.is_some_and(|ours| same(ours, base));
+    match &facts.elsewhere {
+        Elsewhere::Older => return Decided::new(State::Rollback, "it is what upstream had before the base"),
+        Elsewhere::Newer => return newer(at_pin),
+        Elsewhere::Nowhere if at_newer_base() => return newer(at_pin),
+        Elsewhere::Nowhere => {}
+        Elsewhere::Unknown(why) => {
+            let what = match facts.ours {
+                Ours::Whole(Some(_)) => "it is an older content of upstream's",
+                _ => "it is what upstream has after the pin",
             };
-            return Decided::new(State::Rollback, why);
-        }
-        match &facts.elsewhere {
-            Elsewhere::Older => {
-                return Decided::new(State::Rollback, "it is what upstream had before the base");
-            }
-            Elsewhere::Unknown(why) => {
-                let why = format!("whether it is an older content of upstream's cannot be told: {why}");
-                return Decided::new(State::Unknown, why);
-            }
-            Elsewhere::Newer => {
-                return Decided::new(State::Backport, "it is what upstream has after the pin");
-            }
-            Elsewhere::Nowhere if facts.ahead && same(Some(ours), base) => {
-                return Decided::new(State::Backport, "it is what upstream has after the pin");
-            }
-            Elsewhere::Nowhere => {}
+            return Decided::new(State::Unknown, format!("whether {what} cannot be told: {why}"));
         }
     }
     stale_or_fresh(facts, on_base, failed)
+}
+
+fn newer(ours: Option<Option<&Content>>) -> Decided {
+    let why = match ours {
+        Some(None) => "upstream has no such path after the pin",
+        _ => "it is what upstream has after the pin",
+    };
+    Decided::new(State::Backport, why)
 }
 
 fn stale_or_fresh(
@@ -204,6 +223,7 @@ mod tests {
             pin: pin.as_ref(),
             ours: Ours::Whole(ours.as_ref()),
             ahead: false,
+            moves_away: false,
             elsewhere: if is_older { Elsewhere::Older } else { Elsewhere::Nowhere },
         })
         .state
@@ -245,16 +265,8 @@ mod tests {
     fn a_change_replays_on_the_pin() {
         let (base, pin) = (file(ONE), file(TWO));
         let (on_base, on_pin) = (file(&ONE.replace("int a", "int A")), file(&TWO.replace("int a", "int A")));
-        let path = UpstreamPath::parse("k.cu").unwrap();
         let state = |on_base: Result<&Content, &str>, on_pin: Result<&Content, &str>, pin: &Content| {
-            let ours = Ours::Change {
-                on_base: on_base.map(Some).map_err(str::to_owned),
-                on_pin: on_pin.map(Some).map_err(str::to_owned),
-            };
-            let (base, pin) = (Some(&base), Some(pin));
-            let elsewhere = Elsewhere::Nowhere;
-            let facts = Facts { path: &path, base, pin, ours, ahead: false, elsewhere };
-            decide(&facts).state
+            change(Some(&base), on_base.map(Some), on_pin.map(Some), Some(pin), Elsewhere::Nowhere)
         };
         assert_eq!(state(Ok(&on_base), Ok(&on_pin), &pin), State::StaleClean);
         assert_eq!(state(Ok(&on_base), Err("no"), &pin), State::StaleConflict);
@@ -262,5 +274,44 @@ mod tests {
         assert_eq!(state(Ok(&on_base), Ok(&on_base), &base), State::Fresh);
         assert_eq!(state(Err("no"), Err("no"), &pin), State::StaleConflict);
         assert_eq!(state(Err("no"), Ok(&on_pin), &pin), State::Unknown);
+    }
+
+    #[test]
+    fn what_a_change_makes_of_its_base_may_be_what_upstream_has() {
+        let (base, made) = (file(ONE), file(TWO));
+        let commented = file(&format!("// theirs\n{TWO}"));
+        let state = |base, on_base, pin| change(base, Ok(on_base), Err("no"), pin, Elsewhere::Nowhere);
+        assert_eq!(state(None, Some(&made), Some(&made)), State::Redundant);
+        assert_eq!(state(None, Some(&made), Some(&commented)), State::Redundant);
+        assert_eq!(state(None, Some(&made), Some(&base)), State::Collides);
+        assert_eq!(state(Some(&base), Some(&made), Some(&commented)), State::Redundant);
+        assert_eq!(state(Some(&base), None, None), State::Redundant);
+        assert_eq!(state(Some(&base), Some(&made), None), State::Gone);
+    }
+
+    #[test]
+    fn what_a_change_makes_of_the_pin_may_be_newer_but_never_older() {
+        let (base, made) = (file(ONE), file(TWO));
+        let state = |on_pin, elsewhere| change(Some(&base), Ok(Some(&made)), on_pin, Some(&base), elsewhere);
+        assert_eq!(state(Ok(Some(&made)), Elsewhere::Newer), State::Backport);
+        assert_eq!(state(Ok(None), Elsewhere::Newer), State::Backport);
+        assert_eq!(state(Ok(Some(&made)), Elsewhere::Unknown("cut".to_owned())), State::Unknown);
+        assert_eq!(state(Ok(Some(&made)), Elsewhere::Nowhere), State::Fresh);
+        assert_eq!(state(Err("no"), Elsewhere::Nowhere), State::StaleConflict);
+    }
+
+    /// The state of a change.
+    fn change<'a>(
+        base: Option<&'a Content>,
+        on_base: Result<Option<&'a Content>, &str>,
+        on_pin: Result<Option<&'a Content>, &str>,
+        pin: Option<&'a Content>,
+        elsewhere: Elsewhere,
+    ) -> State {
+        let path = UpstreamPath::parse("k.cu").unwrap();
+        let ours =
+            Ours::Change { on_base: on_base.map_err(str::to_owned), on_pin: on_pin.map_err(str::to_owned) };
+        let facts = Facts { path: &path, base, pin, ours, ahead: false, moves_away: false, elsewhere };
+        decide(&facts).state
     }
 }

@@ -92,6 +92,10 @@ impl Hand {
     pub fn of_state(report: &OverlayReport, is_meant: bool) -> Option<Self> {
         let undoes = report.paths.iter().any(|path| !path.undoes.is_empty());
         match report.state {
+            // The manifest lacks a word; nothing has to be found out.
+            State::Unknown if report.paths.iter().any(|path| !path.needs_missing().is_empty()) => {
+                Some(Hand::Mend)
+            }
             State::Unknown => Some(Hand::FindOut),
             State::Redundant | State::Absorbed => Some(Hand::Drop),
             _ if is_meant => None,

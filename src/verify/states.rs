@@ -1,9 +1,9 @@
 //! Findings that follow from what `provenance` knows: a missing base, a moved upstream, work undone.
 
-use crate::id::CommitId;
+use crate::id::{CommitId, OverlayName};
 use crate::manifest::{Kind, Manifest};
 use crate::overlay::Loaded;
-use crate::provenance::{NoBranch, OverlayReport, PathReport, State};
+use crate::provenance::{NoBranch, OverlayReport, PathReport, State, needs_list};
 
 use super::Finding;
 
@@ -98,6 +98,10 @@ fn check_misfit(loaded: &Loaded, base: CommitId, path: &PathReport) -> Finding {
     // The sentence of a refusal begins with the path again.
     let why = path.why.replace(&format!(": {}: ", path.path), ": ");
     let message = |what: &str| format!("overlay `{name}` {what}: {}: {why}", path.path);
+    if !path.needs_missing().is_empty() {
+        let hint = format!("{}; then look again: overlaid status {name}", add_needs(loaded, path));
+        return Finding::error("stale", message("is stale and does not fit")).hint(hint);
+    }
     let Kind::Patch(file) = &loaded.overlay.kind else {
         return Finding::error("stale", message("is stale and does not fit"))
             .hint("merge it by hand on the pin's content, then set its base to the pin");
@@ -118,11 +122,29 @@ fn check_misfit(loaded: &Loaded, base: CommitId, path: &PathReport) -> Finding {
     }
 }
 
+/// What to write where an overlay does not say what it stands on.
+fn add_needs(loaded: &Loaded, path: &PathReport) -> String {
+    let missing = path.needs_missing();
+    match loaded.overlay.needs.is_empty() {
+        true => format!("if it is meant to stand there, add `needs = {}`", needs_list(missing)),
+        false => {
+            let said = loaded.overlay.needs.iter().map(|need| need.value.clone());
+            let all: Vec<OverlayName> = said.chain(missing.iter().cloned()).collect();
+            format!("if it is meant to stand there, make that `needs = {}`", needs_list(&all))
+        }
+    }
+}
+
 fn check_path(loaded: &Loaded, base: CommitId, pin: CommitId, path: &PathReport) -> Option<Finding> {
     let name = loaded.name();
     let describe = |what: &str| format!("overlay `{name}` {what}: {}: {}", path.path, path.why);
     let finding = match path.state {
         State::Fresh | State::New => return None,
+        State::Unknown if !path.needs_missing().is_empty() => {
+            let message =
+                format!("overlay `{name}` does not say what it stands on: {}: {}", path.path, path.why);
+            Finding::error("needs-missing", message).hint(add_needs(loaded, path))
+        }
         State::Unknown => Finding::error("state-unknown", describe("cannot be judged")).hint(UNKNOWN),
         State::Renamed => Finding::error("path-renamed", describe("is for a path that moved"))
             .hint("move the overlay to the new path and set its base"),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use super::{files, project, stamps, upstream};
+use crate::support::crash::{can_trace, run_without_modes};
 use crate::support::{Project, command, write};
 
 fn expect_4(project: &Project, args: &[&str], names: &str) {
@@ -169,6 +170,41 @@ fn a_full_disk_leaves_the_tree_as_it_was() {
         assert!(!project.read("left").contains(leftover));
     }
     assert_eq!(project.read("written"), "int ours;\n");
+}
+
+#[test]
+fn on_a_file_system_without_execute_bits_a_mode_is_no_difference_and_content_is_one() {
+    if !can_trace() {
+        return;
+    }
+    let (upstream, pin) = upstream();
+    let project = project(&upstream, &pin);
+    project.run(&["apply"]).expect(0);
+    let without_modes = |args: &[&str]| {
+        let output = run_without_modes(project.path(), args);
+        let said = [output.stdout.as_slice(), &output.stderr].map(String::from_utf8_lossy).concat();
+        (output.status.code(), said)
+    };
+    // Everything is executable there: a file of the upstream's, one that an overlay replaces, one that it adds.
+    for path in ["src/kernel.cu", "src/new.cu", "crlf.txt", ".overlaid/lock"] {
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(project.tree().join(path), executable).unwrap();
+    }
+    let before = stamps(&project.tree().join("src"));
+    let (code, said) = without_modes(&["apply"]);
+    assert!(code == Some(0) && !said.contains("chmod"), "{said}");
+    let (_, said) = without_modes(&["verify"]);
+    assert!(!said.contains("tree-mode"), "{said}");
+    assert_eq!(stamps(&project.tree().join("src")), before);
+    std::fs::write(project.tree().join("src/new.cu"), "by hand\n").unwrap();
+    let (code, said) = without_modes(&["apply"]);
+    assert!(code == Some(3) && said.contains("src/new.cu: local edit"), "{said}");
+    // Where modes are kept, they count.
+    std::fs::write(project.tree().join("src/new.cu"), "int new;\n").unwrap();
+    let run = project.run(&["verify"]);
+    assert_eq!((run.stdout + &run.stderr).matches("tree-mode").count(), 3);
+    let run = project.run(&["apply"]).expect(0);
+    assert_eq!(run.stdout.matches("chmod").count(), 2, "{}", run.stdout);
 }
 
 #[test]

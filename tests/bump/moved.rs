@@ -182,6 +182,58 @@ fn commits_on_a_path_that_upstream_moved_are_said_not_to_follow() {
     let run = project.run(&["bump", "--to", &to]).expect(3);
     assert!(run.stderr.contains("upstream moved the path to src/k.c"), "{}", run.stderr);
     assert!(run.stderr.contains("make a patch of it"), "{}", run.stderr);
+    assert!(!run.stderr.contains("edit "), "{}", run.stderr);
+    let document = project.run(&["--json", "bump", "--to", &to, "--dry-run"]).expect(3).json();
+    let overlay = outcome(&document, "x");
+    assert_eq!((&overlay["outcome"], &overlay["paths"][0]["to"]), (&"renamed".into(), &"src/k.c".into()));
+    // At the new pin, `status` says the same.
+    let project = Project::on(&upstream, &to, &more);
+    let document = project.run(&["--json", "status", "--no-cache"]).expect(0).json();
+    assert_eq!(outcome(&document, "x")["state"], "renamed");
+}
+
+#[test]
+fn a_patch_of_a_mode_that_upstream_has_with_more_is_redundant_before_and_after() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("k.sh", NUMBERS)]);
+    upstream.git(&["update-index", "--chmod=+x", "k.sh"]);
+    upstream.run_dated(&["commit", "-q", "-m", "ours"]);
+    let patch = git_bytes(upstream.path(), &["diff", "--full-index", &base, "HEAD"]);
+    upstream.git(&["checkout", "-q", "-f", "HEAD"]);
+    let to = upstream.commit("more", &[("k.sh", &NUMBERS.replace("one", "ONE"))]);
+    let more = format!("[[overlay]]\nname = \"x\"\nbase = \"{base}\"\npatch = \"x.patch\"\n");
+    let project = Project::on(&upstream, &base, &more);
+    project.write("overlays/up/x.patch", &patch);
+    let document = project.run(&["--json", "bump", "--to", &to, "--dry-run"]).expect(3).json();
+    assert_eq!(outcome(&document, "x")["outcome"], "redundant", "{document:#}");
+    let project = Project::on(&upstream, &to, &more);
+    project.write("overlays/up/x.patch", &patch);
+    let document = project.run(&["--json", "status", "--no-cache"]).expect(0).json();
+    assert_eq!(outcome(&document, "x")["state"], "redundant", "{document:#}");
+}
+
+#[test]
+fn what_stands_on_another_overlay_is_untouched_by_a_move_to_the_pin_itself() {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("k.c", NUMBERS)]);
+    upstream.git(&["checkout", "-q", "-b", "side"]);
+    let first = upstream.commit("first", &[("k.c", &NUMBERS.replace("one", "ONE"))]);
+    let second =
+        upstream.commit("second", &[("k.c", &NUMBERS.replace("one", "uno").replace("nine", "NINE"))]);
+    let patch = git_bytes(upstream.path(), &["diff", "--full-index", &first, &second]);
+    let pick = |commit: &str| format!("from = {{ commits = [\"{commit}\"] }}");
+    for above in [pick(&second), "patch = \"y.patch\"".to_owned()] {
+        let more = format!(
+            "[[overlay]]\nname = \"x\"\nbase = \"{base}\"\n{}\n[[overlay]]\nname = \"y\"\nbase = \"{base}\"\n{above}\nneeds = [\"x\"]\n",
+            pick(&first)
+        );
+        let project = Project::on(&upstream, &base, &more);
+        project.write("overlays/up/y.patch", &patch);
+        let document = project.run(&["--json", "bump", "--to", &base, "--dry-run"]).expect(0).json();
+        for name in ["x", "y"] {
+            assert_eq!(outcome(&document, name)["outcome"], "untouched", "{document:#}");
+        }
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn git_merge(ours: &str, base: &str, theirs: &str) -> (Vec<u8>, bool) {
     (output.stdout, output.status.success())
 }
 
-fn cases(default: u64) -> u64 {
+pub(super) fn cases(default: u64) -> u64 {
     std::env::var("OVERLAID_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(default)
 }
 

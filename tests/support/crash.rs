@@ -94,6 +94,11 @@ fn traced(root: &Path, tracer: &[&str], args: &[&str]) -> Output {
     run.args(args).output().unwrap()
 }
 
+/// Runs the program on a file system that takes every change of a mode and keeps none, as exFAT does.
+pub fn run_without_modes(root: &Path, args: &[&str]) -> Output {
+    traced(root, &["-o", "/dev/null", "-e", "inject=fchmod:retval=0"], args)
+}
+
 /// Runs the program until it comes to a point, and beyond if it can.
 pub fn run_to(root: &Path, args: &[&str], (call, number): Point, fate: Fate) -> Output {
     let what = match fate {

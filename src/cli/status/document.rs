@@ -4,13 +4,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::accept::{Acceptance, acceptance};
-use crate::id::{BlobId, CommitId, UpstreamPath};
+use crate::id::{BlobId, CommitId, OverlayName, UpstreamPath};
 use crate::io::workspace::Workspace;
 use crate::lex::Delta;
 use crate::overlay::Loaded;
 use crate::provenance::{
-    NoBranch, Note, OldLine, OverlayNote, OverlayReport, PathReport, Side, pull_request_number,
+    Blobs, NoBranch, Note, OldLine, OverlayNote, OverlayReport, PathReport, Side, pull_request_number,
 };
+use crate::tree::Entry;
 use crate::upstream::Commit;
 
 use super::drop_when;
@@ -154,7 +155,7 @@ impl Path {
         Self {
             against_base: path.against_base.map(Lines::new),
             against_pin: path.against_pin.map(Lines::new),
-            blobs: Contents { base: path.blobs.base, overlay: path.blobs.overlay, pin: path.blobs.pin },
+            blobs: Contents::new(path.blobs),
             by: path.by.as_ref().map(OneCommit::new),
             compared: if path.by_name_only { "names" } else { "code" },
             delta: path.delta.map(Delta::as_str),
@@ -176,6 +177,13 @@ struct Contents {
     base: Option<BlobId>,
     overlay: Option<BlobId>,
     pin: Option<BlobId>,
+}
+
+impl Contents {
+    fn new(blobs: Blobs) -> Self {
+        let id = |entry: Option<Entry>| entry.map(|entry| entry.id);
+        Self { base: id(blobs.base), overlay: id(blobs.overlay), pin: id(blobs.pin) }
+    }
 }
 
 #[derive(Serialize)]
@@ -233,6 +241,8 @@ struct OneNote {
     #[serde(rename = "out", skip_serializing_if = "Option::is_none")]
     taken_out: Option<OneCommit>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    overlays: Option<Vec<OverlayName>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<Vec<Part>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<UpstreamPath>,
@@ -272,6 +282,7 @@ impl OneNote {
                 Self { parts: Some(parts.iter().map(part).collect()), ..plain }
             }
             Note::Diverged(common) => Self { common: Some(*common), ..plain },
+            Note::NeedsMissing(overlays) => Self { overlays: Some(overlays.clone()), ..plain },
             Note::Ahead | Note::NotLexed(_) | Note::Conflict(_) => plain,
         }
     }

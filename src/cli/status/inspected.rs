@@ -5,7 +5,7 @@ use crate::io::reports::Reports;
 use crate::io::store::{Environment, Store};
 use crate::io::workspace::Workspace;
 use crate::overlay::Loaded;
-use crate::provenance::{Look, NoBranch, OverlayReport, inspect_with};
+use crate::provenance::{Among, Look, NoBranch, OverlayReport, inspect_with};
 
 /// Looks at overlays of a workspace.
 #[must_use]
@@ -97,8 +97,10 @@ fn inspect_as_far(
     store: &Store,
     look: Look,
 ) -> Vec<OverlayReport> {
+    let pin = workspace.manifest.upstream.pin.value;
+    let among = Among { all: &workspace.overlays, exclusive: &workspace.manifest.exclusive };
     let tip = tip(workspace, store).ok().flatten();
-    inspect_with(loaded, &workspace.overlays, workspace.manifest.upstream.pin.value, tip, store, look)
+    inspect_with(loaded, among, pin, tip, store, look)
 }
 
 /// Says in reports that the branch is not known, if it is not.

@@ -49,6 +49,7 @@ pub mod elsewhere;
 pub mod event;
 #[cfg(feature = "git")]
 mod faulty;
+mod flip;
 pub mod ground;
 pub mod inputs;
 mod instrumented;

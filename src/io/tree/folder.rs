@@ -8,6 +8,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -15,6 +16,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::error::TreeError;
+use super::execute_bit;
 use crate::id::{BlobId, UpstreamPath};
 use crate::tree;
 
@@ -33,6 +35,8 @@ const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
 pub(super) struct Root {
     fd: OwnedFd,
     path: PathBuf,
+    /// Whether its file system keeps the execute bit, once that was asked.
+    keeps_execute_bit: OnceLock<bool>,
 }
 
 /// What is where a folder should be.
@@ -52,14 +56,14 @@ impl Root {
         let flags = FOLDER.difference(OFlags::NOFOLLOW);
         let fd = rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty())
             .map_err(|error| TreeError::io("open", path, error))?;
-        Ok(Self { fd, path: path.to_owned() })
+        Ok(Self::of(fd, path.to_owned()))
     }
 
     /// A folder in this one as a top of its own; `None` if nothing is there.
     pub(super) fn inside(&self, name: impl AsRef<[u8]>) -> Result<Option<Self>, TreeError> {
         let name = name.as_ref();
         match self.folder(name.as_bstr())? {
-            Way::Open(fd) => Ok(Some(Self { fd, path: self.at(name) })),
+            Way::Open(fd) => Ok(Some(Self::of(fd, self.at(name)))),
             Way::Absent => Ok(None),
             Way::Behind { .. } => Err(TreeError::io("open", self.at(name), Errno::NOTDIR)),
         }
@@ -69,7 +73,16 @@ impl Root {
     pub(super) fn make_inside(&self, name: impl AsRef<[u8]>) -> Result<Self, TreeError> {
         let name = name.as_ref();
         let fd = self.make_folder(name.as_bstr(), &mut Vec::new())?;
-        Ok(Self { fd, path: self.at(name) })
+        Ok(Self::of(fd, self.at(name)))
+    }
+
+    fn of(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path, keeps_execute_bit: OnceLock::new() }
+    }
+
+    /// Whether its file system keeps the execute bit: [`execute_bit::is_kept`].
+    pub(super) fn keeps_execute_bit(&self) -> bool {
+        *self.keeps_execute_bit.get_or_init(|| execute_bit::is_kept(self))
     }
 
     /// The names in this folder, without `.` and `..`.

@@ -18,6 +18,7 @@ mod attestation;
 #[cfg(any(feature = "git", feature = "proof"))]
 mod cold;
 mod error;
+mod execute_bit;
 mod folder;
 mod journal;
 mod letter_case;

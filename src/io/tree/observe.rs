@@ -86,6 +86,7 @@ pub fn compare(dir: &Path, wanted: &Wanted) -> Result<Vec<Difference>, TreeError
         let place = entries.binary_search_by(|(path, _)| path.as_bytes().cmp(folder));
         place.is_ok_and(|at| entries[at].1.mode == Mode::Submodule) && wanted.first_below(folder).is_none()
     };
+    let root = Root::open(dir)?;
     let mut found = observe(dir, Cache::Off, &is_opaque)?;
     let mut differences = Vec::new();
     for (path, entry) in &entries {
@@ -94,6 +95,7 @@ pub fn compare(dir: &Path, wanted: &Wanted) -> Result<Vec<Difference>, TreeError
             None => Some(missing_kind(dir, path.as_bytes(), *entry)?),
             Some(found) => kind_of(*entry, &found),
         };
+        let kind = kind.filter(|kind| !matches!(kind, Kind::Mode { .. }) || root.keeps_execute_bit());
         if let Some(kind) = kind {
             differences.push(Difference { path: path.as_bytes().into(), kind });
         }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::error::TreeError;
+use super::execute_bit;
 use super::folder::{Root, Walker, Way, hash_at, mode_of, names_in, stat_at};
 use super::state::{Origin, Record, Stamp, State};
 use crate::id::UpstreamPath;
@@ -302,10 +303,19 @@ fn look(
     let (found, stamp) = look_at(root, walker, &job.path, |mode, stamp| {
         let (state, record) = (state?, job.record?);
         let entry = record.entry?;
-        proven = entry.mode == mode && state.proves(&record, stamp);
+        let is_same = entry.mode == mode
+            || execute_bit::is_all(entry, Entry { mode, ..entry }) && !root.keeps_execute_bit();
+        proven = is_same && state.proves(&record, stamp);
         proven.then_some(entry)
     })?;
-    let settled = settle(&job.claims, &found);
+    let mut settled = settle(&job.claims, &found);
+    if let (Found::Entry(found), Some(target)) = (&found, job.claims.target)
+        && settled != Settled::Right
+        && execute_bit::is_all(*found, target)
+        && !root.keeps_execute_bit()
+    {
+        settled = Settled::Right;
+    }
     let is_folder = found == Found::Folder;
     let as_recorded = job.claims.recorded == job.claims.target && (proven || is_folder || stamp.is_none());
     if settled == Settled::Right && as_recorded {

@@ -27,8 +27,8 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::error::TreeError;
-use super::folder::{Root, Walker, Way, create_at, remove_folder_at, rename_at, split, stat_at, unlink_at};
-use super::journal::{Journal, KEPT, kept_path};
+use super::folder::{Root, Walker, Way, create_at, rename_at, split, stat_at, unlink_at};
+use super::journal::{Journal, kept_path};
 use super::new_content::{change_places, flush_all, rename_to_free, set_time, take_permissions};
 use super::state::Stamp;
 use super::survey::{clears, look_at};
@@ -37,6 +37,10 @@ use crate::plan::{Action, Found};
 use crate::tree::{Entry, Mode};
 
 mod back;
+mod home;
+
+use home::remove_if_empty;
+pub(super) use home::{discard, discard_kept, has_leftovers, keep_all, next_kept};
 
 const STAGE: &str = "stage";
 const UNDO: &str = "undo";
@@ -442,51 +446,6 @@ impl<'r> Transaction<'r> {
     }
 }
 
-/// Removes what an earlier run staged or kept for undoing; only right when no journal is there.
-pub(super) fn discard(home: &Root) -> Result<(), TreeError> {
-    home.remove_all(STAGE)?;
-    home.remove_all(UNDO)
-}
-
-/// Whether there is anything to discard.
-pub(super) fn has_leftovers(home: &Root) -> Result<bool, TreeError> {
-    let is_there = |name| stat_at(home, name).map_err(|error| TreeError::io("look at", home.at(name), error));
-    Ok(is_there(STAGE)?.is_some() || is_there(UNDO)?.is_some())
-}
-
-/// Moves all originals that a run had moved aside into `kept`, when its journal cannot tell where they belong.
-/// `None` if there are none.
-pub(super) fn keep_all(home: &Root) -> Result<Option<BString>, TreeError> {
-    let Some(undo) = home.inside(UNDO)? else { return Ok(None) };
-    if undo.names()?.is_empty() {
-        return Ok(None);
-    }
-    let aside = kept_path(UNDO.into(), next_kept(home)?);
-    let folder = home.make_folder(split(aside.as_ref()).0, &mut Vec::new())?;
-    rename_at(home, UNDO, &folder, UNDO).map_err(|error| TreeError::io("move", undo.path(), error))?;
-    Ok(Some(aside))
-}
-
-/// Removes the folders in `kept` that a run made, as far as all that was in them has been brought back.
-pub(super) fn discard_kept(home: &Root, journal: &Journal) -> Result<(), TreeError> {
-    for (index, _) in journal.steps.iter().enumerate().filter(|(_, step)| step.keep) {
-        let path = journal.kept_path(index);
-        let mut folder = split(path.as_ref()).0;
-        while !folder.is_empty() {
-            remove_if_empty(home, folder)?;
-            folder = split(folder).0;
-        }
-    }
-    Ok(())
-}
-
-/// The first number that no folder in `kept` has.
-pub(super) fn next_kept(home: &Root) -> Result<u32, TreeError> {
-    let Some(kept) = home.inside(KEPT)? else { return Ok(1) };
-    let numbers = kept.names()?.into_iter().filter_map(|name| name.to_str().ok()?.parse::<u32>().ok());
-    Ok(numbers.max().unwrap_or(0).saturating_add(1))
-}
-
 fn is_same(a: &rustix::fs::Stat, b: &rustix::fs::Stat) -> bool {
     (a.st_ino, a.st_dev) == (b.st_ino, b.st_dev)
 }
@@ -499,13 +458,4 @@ fn exists(folder: &Root, index: usize) -> Result<bool, TreeError> {
     let name = index.to_string();
     let stat = stat_at(folder, &name).map_err(|error| TreeError::io("look at", folder.at(&name), error))?;
     Ok(stat.is_some())
-}
-
-fn remove_if_empty(root: &Root, path: &bstr::BStr) -> Result<(), TreeError> {
-    let (parent, name) = split(path);
-    let Way::Open(folder) = root.folder(parent)? else { return Ok(()) };
-    match remove_folder_at(folder, name.as_bytes()) {
-        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(()),
-        Err(error) => Err(TreeError::io("remove", root.at(path), error)),
-    }
 }

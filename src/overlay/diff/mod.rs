@@ -234,6 +234,12 @@ impl Patch {
         self.files.iter().flat_map(FilePatch::paths).cloned().collect()
     }
 
+    /// The paths that the patch moves, and where to.
+    pub fn moves(&self) -> impl Iterator<Item = (&UpstreamPath, &UpstreamPath)> {
+        let moving = self.files.iter().filter(|file| matches!(file.kind, Kind::Rename { .. }));
+        moving.filter_map(|file| Some((file.old_path()?, file.new_path()?)))
+    }
+
     /// The patch in parts that have no path in common, in their order, without what stands before the first. Each applies or
     /// not, whatever the others do.
     #[must_use]
