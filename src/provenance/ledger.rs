@@ -2,8 +2,9 @@
 //!
 //! Every line of the base has an identity, and so has every line that a later commit brought. A version is a list of
 //! identities: lines that a diff aligns with the parent's keep theirs. So a commit *gains* and *loses* lines; a merge
-//! only those in which it differs from all its parents, and a line that two of them brought is one line. What stands at the pin and what was lost on the way is known
-//! once for all overlays on the path, from small diffs of neighbouring versions.
+//! only those in which it differs from all its parents, and a line that two of them brought is one line. What stands at
+//! the pin and what was lost on the way is known once for all overlays on the path, from small diffs of neighbouring
+//! versions.
 //!
 //! A content has a commit's change of the path if it has all lines that the commit gained and none that it lost.
 //! Lines without a letter or a digit (braces, blank ones) can be aligned anywhere, so they do not count, unless a
@@ -22,6 +23,7 @@ use crate::upstream::{Touch, Upstream, UpstreamError};
 use super::align::{Aligner, Run};
 use super::hunks::each_line as lines;
 use joined::Joined;
+use tally::Tally;
 use texts::{Bytes, ends_of, equal_ends, is_one_line, split};
 
 /// A line's text, by its place among all texts.
@@ -85,35 +87,6 @@ pub(super) struct Ledger {
     aligner: Aligner,
     tally: Tally,
     joined: Joined,
-}
-
-/// Counts of lines, with room that is used again.
-#[derive(Debug, Default)]
-struct Tally {
-    round: u32,
-    counts: Vec<(u32, u32)>,
-}
-
-impl Tally {
-    fn start(&mut self, lines: usize) {
-        self.round = self.round.wrapping_add(1);
-        if self.round == 0 {
-            self.counts.clear();
-            self.round = 1;
-        }
-        if self.counts.len() < lines {
-            self.counts.resize(lines, (0, 0));
-        }
-    }
-
-    fn add(&mut self, line: Line) {
-        let count = &mut self.counts[line as usize];
-        *count = if count.0 == self.round { (self.round, count.1 + 1) } else { (self.round, 1) };
-    }
-
-    fn count(&self, line: Line) -> u32 {
-        self.counts.get(line as usize).filter(|count| count.0 == self.round).map_or(0, |count| count.1)
-    }
 }
 
 /// Touches whose contents are read at once: all of them are in memory then.
@@ -511,6 +484,7 @@ mod again;
 mod joined;
 mod judge;
 mod respelled;
+mod tally;
 mod texts;
 
 #[cfg(test)]
