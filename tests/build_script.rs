@@ -190,3 +190,26 @@ fn what_is_wrong_reads_well_behind_the_words_of_cargo() {
     let said = example.fails();
     assert!(said.starts_with("cannot read `") && said.contains("manifests/rowops.toml"), "{said}");
 }
+
+/// The names in a folder, ours too.
+fn names(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_submodule_that_is_not_checked_out_stays_empty() {
+    let example = Example::new("unfilled");
+    let tree = example.dir.join("rowops");
+    std::fs::remove_dir_all(&tree).unwrap();
+    std::fs::create_dir(&tree).unwrap();
+    let said = example.fails();
+    assert!(said.contains("/rowops`: the folder is empty"), "{said}");
+    assert!(said.contains("/rowops` with the pin's sources first"), "{said}");
+    assert_eq!(names(&tree), [""; 0]);
+    write(&example.dir.join(".gitmodules"), "[submodule \"x\"]\n\tpath = rowops\n\turl = x\n");
+    let said = example.fails();
+    assert!(said.contains("/rowops`: the submodule is not checked out"), "{said}");
+    assert!(said.contains("hint: check it out: git submodule update --init rowops"), "{said}");
+    assert_eq!(names(&tree), [""; 0]);
+}

@@ -27,7 +27,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::id::{Name, UpstreamPath};
+use crate::io::checkout::{self, Elsewhere};
 use crate::io::locked::{Locked, LockedError, lock_file, vendored_folder};
+#[cfg(feature = "git")]
+use crate::io::no_tree::NoTree;
 use crate::io::tree::{Event, Options, Outcome};
 use crate::io::workspace::Workspace;
 use crate::overlay::watched;
@@ -125,10 +128,16 @@ impl Script {
             None => root.join(workspace.manifest.tree_folder()),
         };
         let (wanted, outcome) = self.bring(&workspace, &features, &root, &dir)?;
+        let elsewhere = Elsewhere::of(&dir, wanted.commit).map(|it| it.say("overlaid bump --to"));
+        if let (Some(elsewhere), Outcome::Unchanged(_) | Outcome::Changed(_)) = (&elsewhere, &outcome) {
+            warn(elsewhere);
+        }
         let written: SortedSet<UpstreamPath> = match outcome {
             Outcome::Unchanged(_) => SortedSet::new(),
             Outcome::Changed(plan) => plan.steps.into_iter().map(|step| step.path).collect(),
-            Outcome::Refused(refusals) => return Err(Failure::of_refusals(&refusals, &wanted, &dir)),
+            Outcome::Refused(refusals) => {
+                return Err(Failure::of_refusals(&refusals, &wanted, &dir, elsewhere));
+            }
             Outcome::NotOurs => {
                 return Err(Failure::new(format!(
                     "`{}` has files that overlaid did not write",
@@ -144,6 +153,8 @@ impl Script {
                 watch(&dir.join(path.to_os_path()));
             }
         }
+        // What is not overlaid changes with the commit that is checked out.
+        checkout::head(&dir).into_iter().flat_map(|head| head.files).for_each(|file| watch(&file));
         Ok(Tree {
             path: dir,
             pin: wanted.commit.to_string(),
@@ -229,6 +240,12 @@ impl Script {
         dir: &Path,
         error: LockedError,
     ) -> Result<(Wanted, Outcome), Failure> {
+        // Its owner fills it: git does not take a folder that has something in it.
+        if let Some(no_tree) = NoTree::at(dir).unwrap_or_default()
+            && no_tree.submodule.is_some()
+        {
+            return Err(Failure::of_locked(LockedError::NoTree(no_tree), dir));
+        }
         match error {
             // What is wrong with a file of ours is wrong with git objects, too.
             LockedError::Load(_) => Err(Failure::of_locked(error, dir)),
