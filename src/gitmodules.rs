@@ -1,4 +1,4 @@
-//! `.gitmodules`: what an upstream says of its submodules.
+//! `.gitmodules`: what an upstream, or a repository around a tree, says of its submodules.
 //!
 //! Only ever a hint for a person: the manifest says what is read. Reads the little that is needed of git's
 //! configuration format (git-config(1), "Syntax"): sections, `path` and `url`. Never decides what is fetched.
@@ -8,6 +8,19 @@ use std::collections::BTreeMap;
 /// The URL that each submodule path has; relative ones are made absolute by the upstream's URL.
 #[must_use]
 pub fn urls(text: &str, upstream: &str) -> BTreeMap<String, String> {
+    let both = sections(text).into_iter().filter_map(|(path, url)| Some((path?, url?)));
+    both.map(|(path, url)| (path, absolute(&url, upstream))).collect()
+}
+
+/// Whether a submodule is said to be at a path.
+#[must_use]
+pub fn names(text: &str, path: &str) -> bool {
+    let is_it = |named: &String| named.trim_end_matches('/') == path.trim_end_matches('/');
+    sections(text).iter().any(|(named, _)| named.as_ref().is_some_and(is_it))
+}
+
+/// `path` and `url` of each section of a submodule.
+fn sections(text: &str) -> Vec<(Option<String>, Option<String>)> {
     let mut sections: Vec<(Option<String>, Option<String>)> = Vec::new();
     let mut is_submodule = false;
     for line in text.lines() {
@@ -30,8 +43,7 @@ pub fn urls(text: &str, upstream: &str) -> BTreeMap<String, String> {
             _ => {}
         }
     }
-    let both = sections.into_iter().filter_map(|(path, url)| Some((path?, url?)));
-    both.map(|(path, url)| (path, absolute(&url, upstream))).collect()
+    sections
 }
 
 /// A value without comment, quotes and escapes.
@@ -111,6 +123,13 @@ mod tests {
             ("third party/b", "https://example.org/org/b.git"),
         ];
         assert_eq!(found, expected.map(|(path, url)| (path.to_owned(), url.to_owned())).into());
+    }
+
+    #[test]
+    fn a_path_is_named_with_or_without_a_slash_at_its_end() {
+        let text = "[submodule \"x\"]\n\tpath = third party/x/\n[core]\n\tpath = other\n";
+        assert!(names(text, "third party/x") && names(text, "third party/x/"));
+        assert!(!names(text, "third party") && !names(text, "x") && !names(text, "other"));
     }
 
     // That git makes the same of them is tested in `tests/submodule.rs`.

@@ -76,7 +76,6 @@ pub mod escape;
 pub mod evidence;
 #[cfg(feature = "cli")]
 pub mod export;
-#[cfg(feature = "git")]
 pub mod gitmodules;
 pub mod id;
 #[cfg(feature = "cli")]

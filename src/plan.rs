@@ -194,6 +194,8 @@ pub enum Difference {
         /// What is there.
         found: Entry,
     },
+    /// Nothing, where the pin has a file and no earlier run looked: somebody removed it, or this is another tree.
+    Missing,
     /// A folder with files that we did not write, where a file should be.
     Folder,
     /// A device, a socket or a named pipe.
@@ -213,8 +215,15 @@ impl Difference {
     /// Whether it is somebody's content, which a person must judge; else the file system is in the way.
     #[must_use]
     pub fn is_content(&self) -> bool {
-        matches!(self, Difference::Edited { .. } | Difference::Unknown { .. } | Difference::Raced)
+        use Difference::{Edited, Missing, Raced, Unknown};
+        matches!(self, Edited { .. } | Unknown { .. } | Missing | Raced)
     }
+}
+
+/// Whether nothing is in the way but that files are missing.
+#[must_use]
+pub fn is_all_missing(refusals: &[Refusal]) -> bool {
+    refusals.iter().all(|refusal| refusal.difference == Difference::Missing)
 }
 
 impl fmt::Display for Difference {
@@ -232,6 +241,7 @@ impl fmt::Display for Difference {
             Difference::Unknown { found } => {
                 write!(f, "unknown file: blob {} is neither the upstream's nor ours", found.id.short())
             }
+            Difference::Missing => f.write_str("is not there; the pin has it"),
             Difference::Folder => f.write_str("a folder with other files is in its place"),
             Difference::Special(kind) => write!(f, "{kind} is in its place"),
             Difference::Behind { ancestor, link } => {
@@ -252,6 +262,8 @@ pub struct Claims {
     pub target: Option<Entry>,
     /// What an earlier run left there.
     pub recorded: Option<Entry>,
+    /// Whether we know why nothing is there, if so: the tree is ours, or an earlier run wrote or removed something there.
+    pub known: bool,
     /// Whether an overlay names the path.
     pub overlaid: bool,
 }
@@ -276,6 +288,7 @@ pub enum Settled {
 /// | F | |
 /// | --- | --- |
 /// | is T | right |
+/// | absent, though the pin has it, and we do not know why | refused: somebody removed it, or it is another tree |
 /// | absent | step: nothing can be lost |
 /// | anything else, T is R and no overlay names the path | left alone |
 /// | in bytes R, the pin's or T | step |
@@ -283,10 +296,11 @@ pub enum Settled {
 /// | anything else | refused |
 #[must_use]
 pub fn settle(claims: &Claims, found: &Found) -> Settled {
-    let Claims { pin, target, recorded, overlaid } = *claims;
+    let Claims { pin, target, recorded, known, overlaid } = *claims;
     let need_not_change = target.is_some() && target == recorded && !overlaid;
     match (found, target) {
         (Found::Absent | Found::Behind { .. }, None) => Settled::Right,
+        (Found::Absent, Some(_)) if pin.is_some() && !known => Settled::Refused(Difference::Missing),
         (Found::Absent, Some(_)) => Settled::Step,
         (Found::Folder, Some(Entry { mode: Mode::Submodule, .. })) => Settled::Right,
         (Found::Folder, None) => match recorded {
@@ -302,8 +316,8 @@ pub fn settle(claims: &Claims, found: &Found) -> Settled {
         }
         (Found::Special(kind), _) => Settled::Refused(Difference::Special(kind)),
         (Found::Entry(found), _) => {
-            let known = [recorded, pin, target];
-            if known.into_iter().flatten().any(|known| same_bytes(*found, known)) {
+            let replaceable = [recorded, pin, target];
+            if replaceable.into_iter().flatten().any(|entry| same_bytes(*found, entry)) {
                 return Settled::Step;
             }
             Settled::Refused(match recorded.or(pin) {

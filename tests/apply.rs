@@ -8,9 +8,11 @@ use crate::support::{Project, Upstream, git, write};
 
 mod adopted;
 mod crash;
+mod elsewhere;
 mod fingerprint;
 mod obstacles;
 mod unchanged;
+mod unfilled;
 
 /// An upstream with all kinds of entries, and its commit.
 fn upstream() -> (Upstream, String) {

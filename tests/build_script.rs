@@ -188,5 +188,111 @@ fn what_is_wrong_reads_well_behind_the_words_of_cargo() {
     assert!(said.contains("there is no lock file `manifests/rowops.lock`"), "{said}");
     std::fs::remove_file(example.dir.join("manifests/rowops.toml")).unwrap();
     let said = example.fails();
-    assert!(said.starts_with("cannot read `") && said.contains("manifests/rowops.toml"), "{said}");
+    let path = format!("there is no manifest `{}`", example.dir.join("manifests/rowops.toml").display());
+    assert!(said.starts_with(&path), "{said}");
+    let start =
+        format!("`Script::new` starts at the package, `{}`; with .root(...), at that", example.dir.display());
+    assert!(said.contains(&start), "{said}");
+}
+
+/// The names in a folder, ours too.
+fn names(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_submodule_that_is_not_checked_out_stays_empty() {
+    let example = Example::new("unfilled");
+    let tree = example.dir.join("rowops");
+    std::fs::remove_dir_all(&tree).unwrap();
+    std::fs::create_dir(&tree).unwrap();
+    let said = example.fails();
+    assert!(said.contains("/rowops`: the folder is empty"), "{said}");
+    assert!(said.contains("/rowops` with the pin's sources first"), "{said}");
+    assert_eq!(names(&tree), [""; 0]);
+    write(&example.dir.join(".gitmodules"), "[submodule \"x\"]\n\tpath = rowops\n\turl = x\n");
+    let said = example.fails();
+    assert!(said.contains("/rowops`: the submodule is not checked out"), "{said}");
+    assert!(said.contains("hint: check it out: git submodule update --init rowops"), "{said}");
+    assert_eq!(names(&tree), [""; 0]);
+}
+
+#[test]
+fn another_commit_and_features_that_nothing_names_are_warnings() {
+    let example = Example::new("warnings");
+    example.replace("build.rs", ".apply()", ".feature(\"exatc\").apply()");
+    let run = example.cargo(&["build"]).expect(0);
+    let said = "warning: rowops-app@0.1.0: .feature: no overlay, profile or exclusive group names `exatc`; the \
+                manifest has: exact";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    assert!(!run.stderr.contains("is at commit"), "{}", run.stderr);
+    example.replace("build.rs", ".feature(\"exatc\")", "");
+
+    // The tree is at another commit, where the overlaid files are as they were.
+    let head = example.dir.join("rowops/.git/HEAD");
+    let other = "1".repeat(40);
+    write(&head, format!("{other}\n"));
+    let run = example.cargo(&["build"]).expect(0);
+    assert!(run.stderr.contains(&format!("/rowops` is at commit {other}, the pin is ")), "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("overlaid bump --to {other})")), "{}", run.stderr);
+    assert!(!run.stderr.contains("no overlay, profile"), "{}", run.stderr);
+    // It is watched.
+    let manifest = std::fs::read_to_string(example.dir.join("manifests/rowops.toml")).unwrap();
+    let pin = manifest.lines().find_map(|line| line.strip_prefix("pin ")).unwrap();
+    let pin = pin.trim_matches(|c: char| !c.is_ascii_hexdigit());
+    write(&head, format!("{pin}\n"));
+    let run = example.cargo(&["build"]).expect(0);
+    assert!(!run.stderr.contains("is at commit"), "{}", run.stderr);
+    // An edit there is named with the commit, not taken for an edit.
+    write(&head, format!("{other}\n"));
+    write(&example.dir.join("rowops/src/argmax.cu"), "// theirs\n");
+    let said = example.fails();
+    assert!(said.contains("rowops/src/argmax.cu: local edit"), "{said}");
+    assert!(said.contains("git -C ") && !said.contains("make an overlay of the edit"), "{said}");
+}
+
+#[test]
+fn each_file_is_watched_once() {
+    let example = Example::new("watched");
+    assert!(example.says("").1);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-rowops/target/debug/build");
+    let outputs = std::fs::read_dir(target).unwrap().map(|entry| entry.unwrap().path().join("output"));
+    let mine = format!("cargo::rerun-if-changed={}/manifests/", example.dir.display());
+    let outputs: Vec<String> = outputs.filter_map(|file| std::fs::read_to_string(file).ok()).collect();
+    let output = outputs.iter().find(|text| text.contains(&mine)).unwrap();
+    let mut watched: Vec<&str> = output.lines().filter(|line| line.starts_with("cargo::rerun-if")).collect();
+    let all = watched.len();
+    watched.sort_unstable();
+    watched.dedup();
+    assert_eq!(watched.len(), all, "{output}");
+}
+
+#[test]
+fn a_member_of_a_workspace_finds_the_manifest_of_the_repository_above() {
+    let example = Example::new("member");
+    let moved = example.dir.join("crates/app");
+    std::fs::create_dir_all(&moved).unwrap();
+    for name in ["build.rs", "src", "Cargo.toml", "Cargo.lock"] {
+        std::fs::rename(example.dir.join(name), moved.join(name)).unwrap();
+    }
+    example.replace("crates/app/build.rs", "\"manifests/", "\"../../manifests/");
+    let member = Example { dir: moved.clone(), ..example };
+    assert_eq!(member.says("").0, "argmax 5, logsumexp 4.20");
+    // A root that is named is what the manifest's path is relative to, and is named where nothing is found.
+    member.replace(
+        "build.rs",
+        "(\"../../manifests/rowops.toml\")",
+        "(\"manifests/rowops.toml\").root(\"../..\")",
+    );
+    assert!(member.says("").1);
+    let overlays = moved.join("../../overlays/rowops");
+    std::fs::rename(overlays.join("include"), overlays.join("other")).unwrap();
+    let said = member.fails();
+    let folder = format!("matches nothing under `{}`", overlays.display());
+    assert!(said.contains(&folder), "{said}");
+    member.replace("build.rs", ".root(\"../..\")", ".root(\"..\")");
+    let said = member.fails();
+    let root = format!("starts at .root(...): `{}`", moved.join("..").display());
+    assert!(said.contains("there is no manifest `") && said.contains(&root), "{said}");
 }

@@ -403,6 +403,25 @@ fn what_somebody_else_filled_in_is_not_taken_for_the_pin() {
 }
 
 #[test]
+fn an_empty_folder_is_no_tree_and_stays_empty() {
+    let (upstream, pin) = upstream();
+    let site = Site::with(&upstream, &pin, &overlays(&pin), "TREE ${CMAKE_CURRENT_SOURCE_DIR}/shared");
+    let shared = site.project.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    for with_lock in [false, true] {
+        if with_lock {
+            site.project.run(&["lock"]).expect(0);
+        }
+        let run = site.configure(&[]).expect(1);
+        assert!(run.stderr.contains("there is no tree at `"), "{}", run.stderr);
+        assert!(run.stderr.contains("shared`: the folder is empty"), "{}", run.stderr);
+        assert_eq!(std::fs::read_dir(&shared).unwrap().count(), 0, "with a lock: {with_lock}");
+    }
+    std::fs::remove_dir(&shared).unwrap();
+    built(&site);
+}
+
+#[test]
 fn the_same_call_twice_is_one_and_another_one_is_an_error() {
     let (upstream, pin) = upstream();
     let site = Site::new(&upstream, &pin);

@@ -7,7 +7,7 @@ use crate::escape::{for_shell, for_terminal};
 use crate::io::locked::LockedError;
 use crate::io::workspace::LoadError;
 use crate::overlay::Unwanted;
-use crate::plan::{Refusal, Wanted};
+use crate::plan::{Refusal, Wanted, is_all_missing};
 
 /// Why a tree is not what the manifest says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,13 @@ impl Failure {
         Self { lines }
     }
 
-    pub(super) fn of_refusals(refusals: &[Refusal], wanted: &Wanted, dir: &Path) -> Self {
+    /// `elsewhere`: that the tree is checked out at another commit.
+    pub(super) fn of_refusals(
+        refusals: &[Refusal],
+        wanted: &Wanted,
+        dir: &Path,
+        elsewhere: Option<String>,
+    ) -> Self {
         let line = |refusal: &Refusal| {
             let by = match wanted.owners_of(&refusal.path) {
                 owners if owners.is_empty() => String::new(),
@@ -47,10 +53,15 @@ impl Failure {
             format!("{}: {}{by}", for_terminal(path.display().to_string()), refusal.difference)
         };
         let lines = refusals.iter().map(line).collect();
-        Self { lines }.hint(format!(
-            "make an overlay of the edit or undo it; `overlaid apply --tree {} --force` overwrites it and keeps a copy",
-            for_shell(&dir.display().to_string())
-        ))
+        let dir = for_shell(&dir.display().to_string());
+        Self { lines }.hint(elsewhere.unwrap_or_else(|| match is_all_missing(refusals) {
+            true => format!(
+                "is it a tree of this upstream? `overlaid apply --tree {dir} --force` puts there what is missing"
+            ),
+            false => format!(
+                "make an overlay of the edit or undo it; `overlaid apply --tree {dir} --force` overwrites it and keeps a copy"
+            ),
+        }))
     }
 
     pub(super) fn of_unwanted(unwanted: &Unwanted) -> Self {
@@ -68,10 +79,12 @@ impl Failure {
 
     pub(super) fn of_locked(error: LockedError, dir: &Path) -> Self {
         let hint = match &error {
-            LockedError::NoTree { .. } => Some(format!(
-                "fill `{}` with the pin's sources first (git submodule update --init, a tarball)",
-                dir.display()
-            )),
+            LockedError::NoTree(no_tree) => no_tree.hint().or_else(|| {
+                Some(format!(
+                    "fill `{}` with the pin's sources first (git submodule update --init, a tarball)",
+                    for_terminal(dir.display().to_string())
+                ))
+            }),
             other => other.hint(),
         };
         let failure = match error {

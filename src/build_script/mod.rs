@@ -24,17 +24,25 @@ mod failure;
 mod materialise;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use crate::escape::for_terminal;
 use crate::id::{Name, UpstreamPath};
+use crate::io::checkout::{self, Elsewhere};
 use crate::io::locked::{Locked, LockedError, lock_file, vendored_folder};
+#[cfg(feature = "git")]
+use crate::io::no_tree::NoTree;
 use crate::io::tree::{Event, Options, Outcome};
 use crate::io::workspace::Workspace;
+use crate::manifest::nothing_names;
 use crate::overlay::watched;
 use crate::plan::Wanted;
 use crate::sorted::SortedSet;
 
 pub use failure::Failure;
+
+/// The folder of manifests in a repository.
+const MANIFESTS: &str = "manifests";
 
 /// How to go about it: which manifest, which tree, which features.
 #[derive(Debug, Clone)]
@@ -56,13 +64,14 @@ pub struct Tree {
 }
 
 impl Script {
-    /// The manifest, relative to the package, or to the [`root`](Script::root).
+    /// The manifest, relative to the package, or to the [`root`](Script::root) if one is given. Without one, the manifest's
+    /// paths start at the folder above its folder `manifests`, or at its own folder if that has another name.
     #[must_use]
     pub fn new(manifest: impl Into<PathBuf>) -> Self {
         Self { manifest: manifest.into(), root: None, tree: None, features: BTreeSet::new(), offline: false }
     }
 
-    /// The repository that the manifest's paths are relative to; relative to the package. Without it: the package.
+    /// The repository that the manifest, and the paths in it, are relative to; relative to the package.
     #[must_use]
     pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root = Some(root.into());
@@ -112,10 +121,13 @@ impl Script {
     /// If the manifest is not right, or the tree cannot be made what it says.
     pub fn try_apply(&self) -> Result<Tree, Failure> {
         let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
-        let root = self.root.as_ref().map_or_else(|| package.clone(), |root| package.join(root));
-        watch(&root.join(&self.manifest));
-        let workspace = Workspace::load(&root, &self.manifest)?;
-        self.tell_what_to_watch(&workspace, &root);
+        let (root, file) = self.place(&package);
+        watch(&root.join(&file));
+        if !root.join(&file).exists() {
+            return Err(self.no_manifest(&package, &root.join(&file)));
+        }
+        let workspace = Workspace::load(&root, &file)?;
+        tell_what_to_watch(&workspace, &root);
         if !workspace.problems.is_empty() {
             return Err(Failure::of_diagnostics(&workspace.problems));
         }
@@ -125,10 +137,16 @@ impl Script {
             None => root.join(workspace.manifest.tree_folder()),
         };
         let (wanted, outcome) = self.bring(&workspace, &features, &root, &dir)?;
+        let elsewhere = Elsewhere::of(&dir, wanted.commit).map(|it| it.say("overlaid bump --to"));
+        if let (Some(elsewhere), Outcome::Unchanged(_) | Outcome::Changed(_)) = (&elsewhere, &outcome) {
+            warn(elsewhere);
+        }
         let written: SortedSet<UpstreamPath> = match outcome {
             Outcome::Unchanged(_) => SortedSet::new(),
             Outcome::Changed(plan) => plan.steps.into_iter().map(|step| step.path).collect(),
-            Outcome::Refused(refusals) => return Err(Failure::of_refusals(&refusals, &wanted, &dir)),
+            Outcome::Refused(refusals) => {
+                return Err(Failure::of_refusals(&refusals, &wanted, &dir, elsewhere));
+            }
             Outcome::NotOurs => {
                 return Err(Failure::new(format!(
                     "`{}` has files that overlaid did not write",
@@ -144,6 +162,8 @@ impl Script {
                 watch(&dir.join(path.to_os_path()));
             }
         }
+        // What is not overlaid changes with the commit that is checked out.
+        checkout::head(&dir).into_iter().flat_map(|head| head.files).for_each(|file| watch(&file));
         Ok(Tree {
             path: dir,
             pin: wanted.commit.to_string(),
@@ -152,25 +172,39 @@ impl Script {
         })
     }
 
-    fn tell_what_to_watch(&self, workspace: &Workspace, root: &Path) {
-        let watched = watched(&workspace.manifest, &workspace.overlays);
-        // Cargo looks at all files of a folder. One that is not there would make it run the script each time.
-        let beside = [lock_file(&self.manifest), vendored_folder(&self.manifest)];
-        for path in watched.files.iter().chain(&watched.folders).chain(&beside) {
-            let path = root.join(path);
-            if path.exists() {
-                watch(&path);
-            }
+    /// The repository, and the manifest relative to it.
+    fn place(&self, package: &Path) -> (PathBuf, PathBuf) {
+        if let Some(root) = &self.root {
+            return (package.join(root), self.manifest.clone());
         }
-        println!(
-            "cargo::rerun-if-env-changed={}",
-            cargo::upstream_variable(&workspace.manifest.upstream.name)
-        );
+        let file = package.join(&self.manifest);
+        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+            return (package.to_owned(), self.manifest.clone());
+        };
+        let (root, manifest) = match folder.parent() {
+            Some(root) if folder.ends_with(MANIFESTS) => (root, Path::new(MANIFESTS).join(name)),
+            _ => (folder, name.into()),
+        };
+        // So that messages show no `member/../..`.
+        let is_plain = !root.components().any(|part| part == Component::ParentDir);
+        let real = if is_plain { None } else { root.canonicalize().ok() };
+        (real.unwrap_or_else(|| root.to_owned()), manifest)
+    }
+
+    fn no_manifest(&self, package: &Path, file: &Path) -> Failure {
+        let shown = |path: &Path| for_terminal(path.display().to_string());
+        let start = match &self.root {
+            Some(root) => format!(".root(...): `{}`", shown(&package.join(root))),
+            None => format!("the package, `{}`; with .root(...), at that", shown(package)),
+        };
+        Failure::new(format!("there is no manifest `{}`", shown(file)))
+            .hint(format!("the path given to `Script::new` starts at {start}"))
     }
 
     /// The features that are on: of those that the manifest knows, the ones that cargo turned on, and those that
     /// were named here.
     fn features_of(&self, workspace: &Workspace) -> Result<BTreeSet<Name>, Failure> {
+        let named = workspace.manifest.named_features();
         let known = cargo::known_features(&workspace.manifest);
         let mut features = BTreeSet::new();
         for feature in &known {
@@ -180,7 +214,12 @@ impl Script {
         }
         for name in &self.features {
             match Name::parse(name) {
-                Ok(feature) => features.insert(feature),
+                Ok(feature) => {
+                    if !named.contains(&feature) {
+                        warn(format!(".feature: {}", nothing_names(&feature, &named)));
+                    }
+                    features.insert(feature)
+                }
                 Err(why) => return Err(Failure::new(format!("`{name}` cannot be a feature: {why}"))),
             };
         }
@@ -229,6 +268,12 @@ impl Script {
         dir: &Path,
         error: LockedError,
     ) -> Result<(Wanted, Outcome), Failure> {
+        // Its owner fills it: git does not take a folder that has something in it.
+        if let Some(no_tree) = NoTree::at(dir).unwrap_or_default()
+            && no_tree.submodule.is_some()
+        {
+            return Err(Failure::of_locked(LockedError::NoTree(no_tree), dir));
+        }
         match error {
             // What is wrong with a file of ours is wrong with git objects, too.
             LockedError::Load(_) => Err(Failure::of_locked(error, dir)),
@@ -283,6 +328,22 @@ impl Tree {
         config.always_configure(true);
         config
     }
+}
+
+fn tell_what_to_watch(workspace: &Workspace, root: &Path) {
+    let manifest = &workspace.manifest;
+    let watched = watched(manifest, &workspace.overlays);
+    // Cargo looks at all files of a folder. One that is not there would make it run the script each time.
+    let beside = [lock_file(&manifest.file), vendored_folder(&manifest.file)];
+    // The manifest was named before it was read.
+    let files = watched.files.iter().filter(|file| **file != manifest.file);
+    for path in files.chain(&watched.folders).chain(&beside) {
+        let path = root.join(path);
+        if path.exists() {
+            watch(&path);
+        }
+    }
+    println!("cargo::rerun-if-env-changed={}", cargo::upstream_variable(&manifest.upstream.name));
 }
 
 fn watch(path: &Path) {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::cmake_script::{self, Facts};
 use crate::escape::for_terminal;
 use crate::id::{OverlayName, UpstreamPath};
+use crate::io::checkout::{self, Elsewhere};
 use crate::io::own_files::{folders_from, hide_from_git};
 use crate::io::tree::unchanged::Note;
 use crate::io::tree::{self, Event, Options, Outcome};
@@ -34,8 +35,9 @@ use super::{Answer, Context, Failure, Tone, Ui};
 /// the next one. Edits of yours on an overlaid path stop it; --force keeps a copy of them and says where.
 ///
 /// With --tree, a folder that something else filled (FetchContent, a submodule, a tarball) is taken as it is:
-/// only overlaid paths are looked at and written, if they are at the pin's bytes. If `overlaid lock` wrote a lock
-/// file, that needs no git objects and no network.
+/// only overlaid paths are looked at and written, if they are at the pin's bytes. An empty folder, as of a submodule
+/// that is not checked out, stays empty. If `overlaid lock` wrote a lock file, that needs no git objects and no
+/// network.
 ///
 /// Nothing of the upstream's is run: no hooks, no filters.
 ///
@@ -84,7 +86,12 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let saying = if args.cmake { Saying::Cmake(&workspace) } else { Saying::Report("apply") };
     let write_note = |plan: &Plan, wanted: &Wanted, said: Vec<String>| match &notes {
         // Warnings are for every run.
-        Some(notes) if !args.dry_run && plan.left_alone.is_empty() && unknown.is_empty() => {
+        Some(notes)
+            if !args.dry_run
+                && plan.left_alone.is_empty()
+                && unknown.is_empty()
+                && Elsewhere::of(&notes.dir(&workspace)?, wanted.commit).is_none() =>
+        {
             let script = match saying {
                 Saying::Cmake(workspace) => {
                     let dir = notes.dir(workspace)?;
@@ -96,6 +103,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         }
         _ => Ok(()),
     };
+    locked::refuse_unfilled(context, &workspace, &args.place)?;
     let locked = match &args.place.tree {
         Some(dir) => locked::try_apply(&workspace, &features, dir),
         None => locked::without_tree(&workspace),
@@ -216,6 +224,13 @@ pub(super) fn conclude(
         Saying::Report(command) => command,
         Saying::Cmake(_) => "apply",
     };
+    let elsewhere = Elsewhere::of(dir, wanted.commit);
+    let elsewhere = elsewhere.map(|elsewhere| elsewhere.say(&context.command("bump --to", None)));
+    if let (Some(elsewhere), Outcome::Unchanged(_) | Outcome::Changed(_), "apply") =
+        (&elsewhere, &outcome, command)
+    {
+        ui.warn(elsewhere);
+    }
     let mut say = |plan: &Plan, done: Done| match saying {
         Saying::Report(command) => {
             report(dir, wanted, plan, done, command, ui);
@@ -242,7 +257,7 @@ pub(super) fn conclude(
         }
         Outcome::Refused(refusals) => {
             let command = context.command(command, place.tree.as_deref());
-            Err(refused(&refusals, dir, wanted, store, &command, ui))
+            Err(refused(&refusals, dir, wanted, store, elsewhere, &command, ui))
         }
         Outcome::NotOurs => Err(Failure::environment(format!(
             "`{}` has files in it that overlaid did not write",
@@ -272,6 +287,8 @@ fn cmake_facts(workspace: &Workspace, wanted: &Wanted, dir: &Path) -> Result<Fac
     let written =
         wanted.changes.iter().filter(|(path, content)| content.is_some() && !is_read_by_cmake(path));
     depends.extend(written.map(|(path, _)| tree.join(path.to_os_path())));
+    // What is not overlaid changes with the commit that is checked out.
+    depends.extend(checkout::head(&tree).into_iter().flat_map(|head| head.files));
     depends.insert(tree.join(tree::HOME).join(tree::ATTESTATION_FILE));
     // What is not there would make a build configure again for ever.
     depends.retain(|path| path.exists());

@@ -11,6 +11,7 @@ use crate::plan::Wanted;
 use crate::verify::Finding;
 use crate::verify::compiled::{Build, Overlaid, Reading, check, judge};
 
+use super::apply::plural;
 use super::{Context, Failure, Ui};
 
 /// Checks all overlaid paths of a tree against a build of it, and says how many were read.
@@ -80,9 +81,9 @@ pub(super) fn check_build(
     }
     if !ui.is_json() {
         ui.note(format_args!(
-            "{}: of {} overlaid paths of `{}`, compilers read {compiled} and CMake {configured}",
+            "{}: of {} of `{}`, compilers read {compiled} and CMake {configured}",
             shown,
-            wanted.changes.len(),
+            plural(wanted.changes.len(), "overlaid path", "overlaid paths"),
             workspace.manifest.upstream.name.value
         ));
     }

@@ -12,7 +12,7 @@ use crate::io::store::{
     self, Environment, Need, Progress, Store, StoreError, StoreSpec, SubmoduleError, SubmoduleSpec,
 };
 use crate::io::workspace::{LoadError, Workspace, find_manifests};
-use crate::manifest::{Kind, Located, Manifest, Profile, Witness};
+use crate::manifest::{self, Kind, Located, Manifest, Profile, Witness};
 use crate::upstream::Upstream;
 
 use super::error::{Failure, FailureKind};
@@ -246,11 +246,7 @@ impl Context {
         let unknown: Vec<Name> =
             self.features.iter().filter(|name| !known.contains(*name)).cloned().collect();
         for name in &unknown {
-            let known: Vec<&str> = known.iter().map(Name::as_str).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            ui.warn(format_args!(
-                "--features: no overlay, profile or exclusive group names `{name}`; the manifest has: {known}"
-            ));
+            ui.warn(format_args!("--features: {}", manifest::nothing_names(name, &known)));
         }
         unknown
     }

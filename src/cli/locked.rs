@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::id::Name;
 use crate::io::locked::{Locked, LockedError, lock_file};
+use crate::io::no_tree::NoTree;
 use crate::io::store::Store;
 use crate::io::tree::{Options, TreeError};
 use crate::io::workspace::{LoadError, Workspace};
@@ -43,6 +44,27 @@ pub fn try_restore(workspace: &Workspace, dir: &Path) -> Tried {
         Ok(Box::new((locked, wanted, Resolution::default())))
     });
     Tried::from(ready)
+}
+
+/// Refuses a folder that somebody else should have filled and has not: one that was named and is empty, and a submodule
+/// that is not checked out. With a file of ours in it, git would refuse to fill it.
+///
+/// # Errors
+/// If it is one, or that cannot be seen.
+pub fn refuse_unfilled(context: &Context, workspace: &Workspace, place: &Place) -> Result<(), Failure> {
+    let dir = match &place.tree {
+        Some(dir) => dir.clone(),
+        None => context.tree(workspace)?,
+    };
+    let Some(no_tree) = NoTree::at(&dir)? else { return Ok(()) };
+    if no_tree.submodule.is_none() && (place.tree.is_none() || !no_tree.is_there) {
+        // It is made from git objects.
+        return Ok(());
+    }
+    let hint = no_tree.hint().unwrap_or_else(|| {
+        "fill it with the pin's sources, or remove the folder: then it is made from git objects".to_owned()
+    });
+    Err(Failure::environment(no_tree.to_string()).with_hint(hint))
 }
 
 /// Without a folder that something else filled, a lock does not help; if there is one, that is worth saying.
@@ -86,7 +108,7 @@ impl Tried {
             return Err(error.into());
         }
         // Of a tree that is to be made from the start, nobody expects that a lock is enough.
-        if !matches!(error, LockedError::NoContents | LockedError::NoTree { .. }) {
+        if !matches!(error, LockedError::NoContents | LockedError::NoTree(_)) {
             ui.note(format_args!("note: the lock is not enough, so git objects are read: {error}"));
         }
         context.store(workspace, ui).map_err(|mut failure| {

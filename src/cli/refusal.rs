@@ -9,7 +9,7 @@ use crate::escape::for_terminal;
 use crate::id::{BlobId, UpstreamPath};
 use crate::io::store::Store;
 use crate::io::tree::content_on_disk;
-use crate::plan::{Difference, Refusal, Wanted};
+use crate::plan::{Difference, Refusal, Wanted, is_all_missing};
 use crate::upstream::{Touch, Upstream};
 
 use super::apply::plural;
@@ -18,12 +18,14 @@ use super::{Failure, FailureKind, Ui};
 /// Beyond this many bytes lines are not counted.
 const LARGE: usize = 4 << 20;
 
-/// Says which paths are in the way, and what stands there. `command`: the one that was run.
+/// Says which paths are in the way, and what stands there. `elsewhere`: that the tree is checked out at another commit.
+/// `command`: the one that was run.
 pub(super) fn refused(
     refusals: &[Refusal],
     dir: &Path,
     wanted: &Wanted,
     store: Option<&Store>,
+    elsewhere: Option<String>,
     command: &str,
     ui: &mut Ui,
 ) -> Failure {
@@ -47,9 +49,15 @@ pub(super) fn refused(
         ui.note(line);
     }
     let paths = plural(refusals.len(), "path is", "paths are");
-    Failure::new(kind, format!("{paths} in the way; nothing was changed")).with_hint(format!(
-        "make an overlay of the edit or undo it; to overwrite it (a copy is kept): {command} --force"
-    ))
+    let hint = elsewhere.unwrap_or_else(|| match is_all_missing(refusals) {
+        true => format!("is it a tree of this upstream? to put there what is missing: {command} --force"),
+        false => {
+            format!(
+                "make an overlay of the edit or undo it; to overwrite it (a copy is kept): {command} --force"
+            )
+        }
+    });
+    Failure::new(kind, format!("{paths} in the way; nothing was changed")).with_hint(hint)
 }
 
 /// How much a file differs from what is expected there: lines, or that it is binary.

@@ -26,6 +26,7 @@ pub struct Args {
 /// If the manifest, the upstream or the tree cannot be read, or the tree cannot be written.
 pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failure> {
     let workspace = without_problems(context.workspace()?)?;
+    locked::refuse_unfilled(context, &workspace, &args.place)?;
     let locked = match &args.place.tree {
         Some(dir) => locked::try_restore(&workspace, dir),
         None => locked::Tried::NoLock,

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::id::BlobId;
+use crate::io::checkout::Elsewhere;
 use crate::io::locked::lock_file;
 use crate::io::own_files::Noted;
 use crate::io::tree::HOME;
@@ -50,7 +51,8 @@ impl<'c> Notes<'c> {
             (None, Some(folder)) => self.context.tree_at(folder).ok()?,
             (None, None) => return None,
         };
-        Some((note, dir))
+        // Files that no overlay concerns may be of another commit by now, which is a warning.
+        Elsewhere::of(&dir, note.commit).is_none().then_some((note, dir))
     }
 
     /// Writes a note after a run that left the tree right, for the next one.

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::no_tree::NoTree;
 use super::tree::{self, Event, Options, Origin, Originals, Outcome, TreeError};
 use super::workspace::{LoadError, Workspace};
 use crate::diagnostic::Diagnostic;
@@ -107,8 +108,8 @@ impl Locked {
         if stale.iter().any(Stale::is_of_another_pin) {
             return Err(LockedError::Stale { file, why: stale });
         }
-        if !dir.is_dir() {
-            return Err(LockedError::NoTree { dir: dir.to_owned() });
+        if let Some(no_tree) = NoTree::at(dir)? {
+            return Err(LockedError::NoTree(no_tree));
         }
         let vendored = lock.vendored.clone();
         let folder = vendored_folder(&manifest.file);
@@ -239,15 +240,23 @@ impl Locked {
         options: &Options,
         events: &mut dyn FnMut(Event),
     ) -> Result<Outcome, LockedError> {
+        let originals = &self.contents.originals;
+        let options = Options { adopt: true, ..*options };
         if !options.dry_run && !wanted.changes.is_empty() {
+            if !originals.has_home()? {
+                // In a folder that is not taken, nothing of ours is left.
+                let only_look = Options { dry_run: true, ..options };
+                let outcome = tree::bring_to(originals.dir(), wanted, &self.upstream(), &only_look, events)?;
+                if let Outcome::Refused(refusals) = outcome {
+                    return Ok(Outcome::Refused(refusals));
+                }
+            }
             self.keep_originals(wanted)?;
         }
-        let options = Options { adopt: true, ..*options };
-        let outcome =
-            tree::bring_to(self.contents.originals.dir(), wanted, &self.upstream(), &options, events)?;
+        let outcome = tree::bring_to(originals.dir(), wanted, &self.upstream(), &options, events)?;
         if !options.dry_run && matches!(outcome, Outcome::Changed(_)) {
             let pinned = self.lock.paths.values().filter_map(|path| path.pin).map(|entry| entry.id);
-            self.contents.originals.keep_only(&pinned.collect())?;
+            originals.keep_only(&pinned.collect())?;
         }
         Ok(outcome)
     }

@@ -9,6 +9,7 @@ pub mod bisected;
 pub mod built;
 #[cfg(feature = "git")]
 pub mod bump_work;
+pub mod checkout;
 #[cfg(feature = "proof")]
 pub mod cmake;
 #[cfg(feature = "proof")]
@@ -34,6 +35,7 @@ pub mod machine;
 pub mod merge_tool;
 #[cfg(feature = "proof")]
 pub mod ninja;
+pub mod no_tree;
 #[cfg(feature = "git")]
 pub mod own_edits;
 pub mod own_files;

@@ -95,6 +95,7 @@ impl Workspace {
         let folder = manifest.overlay_folder();
         let mut loader = Loader {
             files,
+            root,
             overlay_files: files.list(&folder)?,
             folder,
             manifest: &manifest,
@@ -138,6 +139,7 @@ pub fn problem(
 
 struct Loader<'a> {
     files: &'a dyn OwnFiles,
+    root: &'a Path,
     /// The overlay folder, relative to the root.
     folder: PathBuf,
     overlay_files: Vec<PathBuf>,
@@ -181,11 +183,16 @@ impl Loader<'_> {
             .cloned()
             .collect();
         if files.is_empty() {
+            // Of a repository elsewhere, a person wants to see which one was taken.
+            let looked_in = match self.root {
+                root if root == Path::new(".") || root == Path::new("") => self.folder.clone(),
+                root => root.join(&self.folder),
+            };
             let folder = &self.folder;
             let message = format!(
                 "`files` of overlay `{}` matches nothing under `{}`",
                 loaded.overlay.name.value,
-                folder.display()
+                looked_in.display()
             );
             let mut diagnostic =
                 problem(self.manifest, "glob-matches-nothing", message, glob.span.clone(), "no such file");

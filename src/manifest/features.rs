@@ -37,6 +37,14 @@ pub(super) fn read(mut table: Table<'_>, problems: &mut Problems) -> Vec<Vec<Loc
     groups
 }
 
+/// What to say of a feature that somebody turns on and no manifest knows: it may be a typing mistake.
+#[must_use]
+pub fn nothing_names<'k>(feature: &Name, known: impl IntoIterator<Item = &'k Name>) -> String {
+    let known: Vec<&str> = known.into_iter().map(Name::as_str).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("no overlay, profile or exclusive group names `{feature}`; the manifest has: {known}")
+}
+
 /// Why conditions can never hold together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contradiction<'a> {

@@ -28,7 +28,7 @@ mod value;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use features::{Contradiction, contradiction};
+pub use features::{Contradiction, contradiction, nothing_names};
 pub use model::*;
 pub use value::parse_duration;
 

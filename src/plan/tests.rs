@@ -29,11 +29,16 @@ fn behind() -> Found {
 
 /// Pin, target and record of a path that no overlay names, and what is found there.
 fn plain(pin: Option<Entry>, target: Option<Entry>, recorded: Option<Entry>, found: Found) -> Settled {
-    settle(&Claims { pin, target, recorded, overlaid: false }, &found)
+    settle(&Claims { pin, target, recorded, known: true, overlaid: false }, &found)
 }
 
 fn overlaid(pin: Option<Entry>, target: Option<Entry>, recorded: Option<Entry>, found: Found) -> Settled {
-    settle(&Claims { pin, target, recorded, overlaid: true }, &found)
+    settle(&Claims { pin, target, recorded, known: true, overlaid: true }, &found)
+}
+
+/// As [`overlaid`], in a tree of somebody else, where no earlier run looked at the path.
+fn adopted(pin: Option<Entry>, target: Option<Entry>, found: Found) -> Settled {
+    settle(&Claims { pin, target, recorded: None, known: false, overlaid: true }, &found)
 }
 
 #[test]
@@ -93,6 +98,17 @@ fn what_is_missing_is_written() {
     let pin = Some(file("pin"));
     assert_eq!(plain(pin, pin, pin, Found::Absent), Settled::Step);
     assert_eq!(overlaid(None, pin, None, Found::Absent), Settled::Step);
+}
+
+#[test]
+fn what_is_missing_in_a_tree_of_others_is_refused_unless_the_pin_misses_it_too() {
+    let (pin, ours) = (Some(file("pin")), Some(file("ours")));
+    assert_eq!(adopted(pin, ours, Found::Absent), Settled::Refused(Difference::Missing));
+    assert_eq!(adopted(pin, pin, Found::Absent), Settled::Refused(Difference::Missing));
+    assert_eq!(adopted(None, ours, Found::Absent), Settled::Step);
+    assert_eq!(adopted(pin, None, Found::Absent), Settled::Right);
+    assert_eq!(adopted(pin, ours, Found::Entry(file("pin"))), Settled::Step);
+    assert_eq!(overlaid(pin, ours, ours, Found::Absent), Settled::Step);
 }
 
 #[test]

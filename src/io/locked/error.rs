@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::escape::for_terminal;
 use crate::id::UpstreamPath;
+use crate::io::no_tree::NoTree;
 use crate::io::tree::TreeError;
 use crate::io::workspace::LoadError;
 use crate::lock::Stale;
@@ -30,10 +31,7 @@ pub enum LockedError {
     /// A whole tree is asked for, and a lock has no contents.
     NoContents,
     /// There is no tree.
-    NoTree {
-        /// Where it should be.
-        dir: PathBuf,
-    },
+    NoTree(NoTree),
     /// The tree was made from git objects as a whole, and changes of it need them.
     Made {
         /// The tree.
@@ -63,10 +61,10 @@ impl LockedError {
             LockedError::NoLock { .. } | LockedError::Stale { .. } => {
                 "write it where the upstream can be read: overlaid lock".to_owned()
             }
-            LockedError::NoTree { .. } => {
+            LockedError::NoTree(no_tree) => no_tree.hint().unwrap_or_else(|| {
                 "fill the folder with the pin's sources first, or run this where the upstream can be read"
                     .to_owned()
-            }
+            }),
             LockedError::NoContents => {
                 "fill a folder with the pin's sources by other means and name it: overlaid apply --tree DIR"
                     .to_owned()
@@ -105,7 +103,7 @@ impl fmt::Display for LockedError {
             LockedError::NoContents => {
                 f.write_str("it has ids and no contents, so it cannot make a whole tree")
             }
-            LockedError::NoTree { dir } => write!(f, "there is no tree at `{}`", dir.display()),
+            LockedError::NoTree(no_tree) => no_tree.fmt(f),
             LockedError::Made { dir } => {
                 write!(f, "the tree `{}` was made from git objects, and a lock has none", dir.display())
             }

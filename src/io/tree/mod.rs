@@ -180,7 +180,12 @@ fn bring_existing(
             Whose::Others => return Ok(Outcome::NotOurs),
             Whose::ToAdopt if wanted.changes.is_empty() => return Ok(Outcome::Unchanged(Plan::default())),
             whose if options.dry_run => return survey_only(root, wanted, whose.origin(), options),
-            _ => root.make_inside(HOME)?,
+            Whose::Nobodys => root.make_inside(HOME)?,
+            // In a folder that is not taken, nothing of ours is left.
+            Whose::ToAdopt => match survey_only(root, wanted, Origin::Adopted, options)? {
+                Outcome::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
+                _ => root.make_inside(HOME)?,
+            },
         },
     };
     if options.dry_run {
@@ -220,6 +225,24 @@ fn bring_existing(
         },
     };
     Run { root, home: &home, wanted, state: state.as_ref(), origin }.go(upstream, options, events)
+}
+
+/// Whether a folder has nothing in it, or only what a run left that did not get as far as a tree: then nobody has filled it.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn is_unfilled(dir: &Path) -> Result<bool, TreeError> {
+    let root = Root::open(dir)?;
+    if let Some(home) = root.inside(HOME)? {
+        let is_there = |name| match stat_at(&home, name) {
+            Ok(stat) => Ok(stat.is_some()),
+            Err(error) => Err(TreeError::io("look at", home.at(name), error)),
+        };
+        if Pending::is_there(&home)? || is_there(state::FILE)? || is_there(ATTESTATION_FILE)? {
+            return Ok(false);
+        }
+    }
+    Ok(root.names()?.iter().all(|name| name == HOME))
 }
 
 /// The bytes of a file of a tree, or the target of a link; `None` if nothing of the kind is there. Links on the way are not

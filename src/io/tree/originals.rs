@@ -53,6 +53,14 @@ impl Originals {
         self.root.path()
     }
 
+    /// Whether an earlier run has left anything at all.
+    ///
+    /// # Errors
+    /// If that cannot be seen.
+    pub fn has_home(&self) -> Result<bool, TreeError> {
+        Ok(self.root.inside(HOME)?.is_some())
+    }
+
     /// What an earlier run left; `None` if there was none.
     ///
     /// # Errors

@@ -212,7 +212,8 @@ impl Draft<'_> {
 
     fn refuse(&mut self, job: &Job<'_>, seen: &Seen, difference: Difference) {
         if self.force {
-            self.add(job, seen.found.clone(), seen.stamp, true);
+            // Of what is not there no copy can be kept.
+            self.add(job, seen.found.clone(), seen.stamp, seen.found != Found::Absent);
         } else {
             self.refusals.push(Refusal { path: job.path.as_ref().clone(), difference });
         }
@@ -255,7 +256,7 @@ fn list_jobs<'w>(
             let orphan = UpstreamPath::parse(records.path())
                 .map_err(|error| TreeError::State { path: "state".into(), why: error.to_string() })?;
             let pin = wanted.listing.get(&orphan).copied();
-            let claims = Claims { pin, target: pin, recorded: known.entry, overlaid: false };
+            let claims = Claims { pin, target: pin, recorded: known.entry, known: true, overlaid: false };
             jobs.push(Job { path: Cow::Owned(orphan), claims, record: Some(known) });
             record = records.next();
         }
@@ -272,7 +273,8 @@ fn list_jobs<'w>(
             None => pin,
         };
         let recorded = known.and_then(|known| known.entry);
-        let claims = Claims { pin, target, recorded, overlaid: change.is_some() };
+        let is_known = origin == Origin::Made || known.is_some();
+        let claims = Claims { pin, target, recorded, known: is_known, overlaid: change.is_some() };
         jobs.push(Job { path: Cow::Borrowed(path), claims, record: known });
         Ok::<_, TreeError>(())
     };
