@@ -148,3 +148,41 @@ fn a_path_that_upstream_never_had_can_stand_on_any_commit() {
     assert_eq!(found["base"], commits[3]);
     assert_eq!(found["paths"][0]["candidates"], serde_json::json!([]));
 }
+
+#[test]
+fn a_patch_comes_from_the_merge_that_went_back_to_where_it_applies() {
+    let mut upstream = Upstream::new();
+    let first = upstream.commit("first", &[("k.cu", &kernel(&[])), ("z", "1\n")]);
+    upstream.commit("second", &[("k.cu", &kernel(&[(15, "int fifteen;")]))]);
+    upstream.git(&["checkout", "-q", "-b", "other", &first]);
+    upstream.commit("beside", &[("z", "2\n")]);
+    upstream.git(&["checkout", "-q", "main"]);
+    upstream.run_dated(&["merge", "-q", "--no-commit", "--no-ff", "other"]);
+    let merge = upstream.commit("goes back", &[("k.cu", &kernel(&[]))]);
+    assert_eq!(upstream.show(&merge, "k.cu"), upstream.show(&first, "k.cu"));
+    std::fs::write(upstream.path().join("k.cu"), kernel(&[(5, "int ours;")])).unwrap();
+    let patch = upstream.git(&["diff", "--full-index", "-U8"]) + "\n";
+    upstream.git(&["checkout", "-q", "--", "k.cu"]);
+    let pin = upstream.commit("another fifth line", &[("k.cu", &kernel(&[(5, "int clash;")]))]);
+    let project = Project::on(&upstream, &pin, "\n[[overlay]]\nname = \"ours\"\npatch = \"ours.patch\"\n");
+    project.write("overlays/up/ours.patch", &patch);
+    assert_eq!(base(&project, 0, &[])["base"], merge);
+}
+
+#[test]
+fn contents_that_have_nothing_in_common_take_no_longer_than_others() {
+    let mut upstream = Upstream::new();
+    let numbered = |letter: &str| (0..6000).map(|n| format!("{letter}{n}\n")).collect::<String>();
+    for letter in ["a", "b", "c"] {
+        upstream.commit(letter, &[("k.cu", &numbered(letter))]);
+    }
+    let shuffled: String = (0..6000).map(|n| format!("c{}\n", n * 7919 % 6000)).collect();
+    let pin = upstream.commit("other order", &[("k.cu", &shuffled)]);
+    let started = std::time::Instant::now();
+    let found = base(&project(&upstream, &pin, TABLE, &numbered("q")), 3, &[]);
+    assert_eq!(found["paths"][0]["candidates"][0]["distance"], 12_000, "{found}");
+    let found = base(&project(&upstream, &pin, TABLE, &numbered("c")), 0, &[]);
+    assert_eq!(found["confidence"], "exact");
+    // With a shortest edit step by step it takes minutes here.
+    assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
+}

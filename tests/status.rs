@@ -4,8 +4,10 @@ mod apart;
 mod branch;
 mod brought_back;
 mod changes;
+mod merged;
 mod renames;
 mod unsaid;
+mod white_space;
 
 use std::collections::BTreeSet;
 
@@ -573,4 +575,23 @@ fn a_patch_stands_on_what_it_needs() {
     let document = project.run(&["status", "--json"]).expect(0).json();
     assert_eq!(document["overlays"][1]["state"], "fresh");
     project.run(&["verify"]).expect(0);
+}
+
+#[test]
+fn two_manifests_of_one_upstream_name_are_warned_of() {
+    let (upstream, commits) = kernel();
+    let project = Project::on(&upstream, &commits[0], &files(&commits[0]));
+    project.write("overlays/up/src/kernel.cu", V1.replace("height = 1", "height = 9"));
+    let manifest = project.read("manifests/up.toml");
+    for args in [&["status"][..], &["verify"], &["report", "--html"]] {
+        project.write("manifests/other.toml", manifest.replace("name = \"up\"", "name = \"other\""));
+        project.write("overlays/other/src/kernel.cu", V1.replace("height = 1", "height = 9"));
+        let run = project.run(args);
+        assert!(!run.stderr.contains("name one upstream"), "{args:?} {}", run.stderr);
+        project.write("manifests/other.toml", &manifest);
+        let run = project.run(args);
+        let warning = "warning: `manifests/other.toml` and `manifests/up.toml` name one upstream, `up`: ";
+        assert!(run.stderr.contains(warning), "{args:?} {}", run.stderr);
+        assert!(!project.run(&[&["-m", "up"], args].concat()).stderr.contains("name one upstream"));
+    }
 }

@@ -1,5 +1,7 @@
 //! Submodules: read from their own repositories, at the commit that the pin's tree names.
 
+mod own_tree;
+
 use std::path::Path;
 
 use crate::support::{Project, Upstream, git, manifest};

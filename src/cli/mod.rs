@@ -30,6 +30,7 @@ mod refusal;
 mod rename;
 mod report;
 mod restore;
+mod same_names;
 mod split;
 mod status;
 mod table;

@@ -43,7 +43,9 @@ pub fn run(
     ui: &mut Ui,
 ) -> Result<Answer, Failure> {
     let mut upstreams = Vec::new();
-    for workspace in context.workspaces()? {
+    let workspaces = context.workspaces()?;
+    super::same_names::warn(&workspaces, ui);
+    for workspace in workspaces {
         upstreams.push(upstream_part(context, &without_problems(workspace)?, ui)?);
     }
     let page = Page { version: env!("CARGO_PKG_VERSION").to_owned(), made: moment(now()), upstreams };

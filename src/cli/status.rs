@@ -18,7 +18,7 @@ use crate::provenance::{Look, OverlayReport};
 use crate::report::ci::{Format, Notice};
 
 use document::Document;
-pub use inspected::{branch_is_missing, inspect_all, inspect_kept, kept_reports};
+pub use inspected::{inspect_all, inspect_kept, kept_reports, no_branch};
 pub use order::by_need;
 pub use words::{date, describe_activity, describe_age, describe_change, describe_commit};
 
@@ -86,6 +86,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let workspaces = context.workspaces()?;
     let several = workspaces.len() > 1;
     context.warn_of_unknown_features(&workspaces, ui);
+    super::same_names::warn(&workspaces, ui);
     for workspace in workspaces {
         let workspace = without_problems(workspace)?;
         // A wrong profile is an error before anything is shown.
@@ -117,11 +118,11 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         if args.format != Format::Text {
             notices.extend(loaded.iter().zip(&reports).filter_map(|(l, r)| notice(&workspace, l, r)));
         } else if ui.is_json() {
-            document.add(&workspace, &loaded, &reports);
+            document.add(&workspace, &loaded, &reports, no_branch(&workspace, &store).as_ref());
         } else {
             let on =
                 show::On { profile, features, is_chosen: profile.is_some() || !context.features.is_empty() };
-            show::print(&workspace, &on, &loaded, &reports, branch_is_missing(&workspace, &store), ui);
+            show::print(&workspace, &on, &loaded, &reports, no_branch(&workspace, &store).as_ref(), ui);
         }
     }
     if let Some(name) = args.overlays.iter().find(|name| !known.contains(*name)) {

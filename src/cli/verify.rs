@@ -28,7 +28,7 @@ use crate::verify::{
 };
 
 use super::diff::{changes_since, compare};
-use super::status::{branch_is_missing, inspect_all};
+use super::status::{inspect_all, no_branch};
 use super::wanted::wanted;
 use super::{Answer, Context, Failure, Tone, Ui, explain};
 
@@ -88,6 +88,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let is_of_one = args.tree.is_some() || args.build.is_some();
     let workspaces = if is_of_one { vec![context.workspace()?] } else { context.workspaces()? };
     context.warn_of_unknown_features(&workspaces, ui);
+    super::same_names::warn(&workspaces, ui);
     let mut findings = Vec::new();
     let mut overlays = 0;
     for workspace in &workspaces {
@@ -176,8 +177,8 @@ impl Checked<'_> {
         findings.extend(self.check_submodules()?);
         findings.extend(self.check_evidence()?);
         findings.extend(super::lock::findings(workspace, self.store, args.locked)?);
-        if branch_is_missing(workspace, self.store) {
-            findings.extend(states::missing_branch(manifest, &self.store.branches()));
+        if let Some(no_branch) = no_branch(workspace, self.store) {
+            findings.extend(states::check_branch(manifest, &no_branch, &self.store.branches()));
         }
         // Overlays that were said not to fit need not be said again for the tree.
         let said: BTreeSet<&Name> =

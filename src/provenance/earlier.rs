@@ -111,10 +111,19 @@ pub(super) fn add_notes(
     upstream: &dyn Upstream,
 ) -> Result<(), UpstreamError> {
     for (commit, lines) in found {
-        notes.push(Note::Resurrects(Resurrected {
-            removed_by: upstream.commit(commit)?,
-            lines: lines.into_iter().map(|line| OldLine { number: line.number, text: line.text }).collect(),
-        }));
+        let lines: Vec<OldLine> =
+            lines.into_iter().map(|line| OldLine { number: line.number, text: line.text }).collect();
+        let known = notes.iter_mut().find_map(|note| match note {
+            Note::Resurrects(known) if known.removed_by.id == commit => Some(known),
+            _ => None,
+        });
+        match known {
+            Some(known) => {
+                known.lines.extend(lines);
+                known.lines.sort_by_key(|line| line.number);
+            }
+            None => notes.push(Note::Resurrects(Resurrected { removed_by: upstream.commit(commit)?, lines })),
+        }
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 //!
 //! Every line of the base has an identity, and so has every line that a later commit brought. A version is a list of
 //! identities: lines that a diff aligns with the parent's keep theirs. So a commit *gains* and *loses* lines; a merge
-//! only those in which it differs from all its parents. What stands at the pin and what was lost on the way is known
-//! once for all overlays on the path, from small diffs of neighbouring versions.
+//! only those in which it differs from all its parents, and a line that two of them brought is one line. What stands at
+//! the pin and what was lost on the way is known once for all overlays on the path, from small diffs of neighbouring
+//! versions.
 //!
 //! A content has a commit's change of the path if it has all lines that the commit gained and none that it lost.
 //! Lines without a letter or a digit (braces, blank ones) can be aligned anywhere, so they do not count, unless a
@@ -21,12 +22,14 @@ use crate::upstream::{Touch, Upstream, UpstreamError};
 
 use super::align::{Aligner, Run};
 use super::hunks::each_line as lines;
+use joined::Joined;
+use tally::Tally;
 use texts::{Bytes, ends_of, equal_ends, is_one_line, split};
 
 /// A line's text, by its place among all texts.
 type Text = u32;
 /// A line's identity.
-type Line = u32;
+pub(super) type Line = u32;
 
 /// Bytes of versions that are kept for the next one to be compared with.
 const MOST_BYTES_KEPT: usize = 16 << 20;
@@ -83,35 +86,7 @@ pub(super) struct Ledger {
     ahead: HashMap<Entry, Arc<[u8]>>,
     aligner: Aligner,
     tally: Tally,
-}
-
-/// Counts of lines, with room that is used again.
-#[derive(Debug, Default)]
-struct Tally {
-    round: u32,
-    counts: Vec<(u32, u32)>,
-}
-
-impl Tally {
-    fn start(&mut self, lines: usize) {
-        self.round = self.round.wrapping_add(1);
-        if self.round == 0 {
-            self.counts.clear();
-            self.round = 1;
-        }
-        if self.counts.len() < lines {
-            self.counts.resize(lines, (0, 0));
-        }
-    }
-
-    fn add(&mut self, line: Line) {
-        let count = &mut self.counts[line as usize];
-        *count = if count.0 == self.round { (self.round, count.1 + 1) } else { (self.round, 1) };
-    }
-
-    fn count(&self, line: Line) -> u32 {
-        self.counts.get(line as usize).filter(|count| count.0 == self.round).map_or(0, |count| count.1)
-    }
+    joined: Joined,
 }
 
 /// Touches whose contents are read at once: all of them are in memory then.
@@ -152,6 +127,7 @@ impl Ledger {
             ledger.version(pin, &near, upstream)?;
         }
         (ledger.contents, ledger.ahead) = (HashMap::new(), HashMap::new());
+        ledger.settle();
         Ok(ledger)
     }
 
@@ -181,11 +157,20 @@ impl Ledger {
             self.version(*parent, &near_base, upstream)?;
         }
         let after = match touch.after {
-            Some(after) => self.version(after, &parents, upstream)?,
+            Some(after) => {
+                let is_known = self.versions.contains_key(&after);
+                let after = self.version(after, &parents, upstream)?;
+                for parent in parents.iter().filter(|_| is_known) {
+                    if let Some(parent) = self.versions.get(parent).cloned() {
+                        self.join(&parent, &after);
+                    }
+                }
+                self.rooted(after)
+            }
             None => Arc::default(),
         };
         let of = |entry: &Option<Entry>| match entry {
-            Some(entry) => self.versions.get(entry).cloned().unwrap_or_default(),
+            Some(entry) => self.rooted(self.versions.get(entry).cloned().unwrap_or_default()),
             None => Arc::default(),
         };
         let parents: Vec<Arc<Version>> = touch.before.iter().map(of).collect();
@@ -205,7 +190,7 @@ impl Ledger {
                 self.tally.start(self.text_of.len());
                 after.lines.iter().for_each(|line| self.tally.add(*line));
                 let lost = lost.into_iter().filter(|line| self.tally.count(*line) == 0).collect();
-                vec![Hunk { gained, lost, beside: None }]
+                vec![self.own_of_merge(Hunk { gained, lost, beside: None }, parents, &after)]
             }
         };
         let is_something = |hunk: &Hunk| !hunk.gained.is_empty() || !hunk.lost.is_empty();
@@ -328,7 +313,7 @@ impl Ledger {
         ends_of(split(bytes, entry.mode), 0).collect()
     }
 
-    /// Takes identities of another parent for lines that the first parent does not have.
+    /// Takes identities of another parent for lines that the first parent does not have. Those that both have are one.
     fn adopt(&mut self, other: &Version, version: &mut Version, first: Entry) {
         let text = |line: &Line| self.text_of[*line as usize];
         let old: Vec<Text> = other.lines.iter().map(text).collect();
@@ -339,15 +324,27 @@ impl Ledger {
         if let Some(first) = self.versions.get(&first) {
             first.lines.iter().chain(&first.lines).for_each(|line| self.tally.add(*line));
         }
-        for Run { old, new, len } in self.aligner.align(&old, &new) {
-            for offset in 0..len {
-                let theirs = other.lines[old + offset];
-                let line = &mut version.lines[new + offset];
+        let mut both = Vec::new();
+        for run in self.aligner.align(&old, &new) {
+            let mut are_one = true;
+            for offset in 0..run.len {
+                let theirs = other.lines[run.old + offset];
+                let line = &mut version.lines[run.new + offset];
                 let is_taken = matches!(self.tally.count(theirs), 1 | 3);
                 if self.tally.count(*line) < 2 && !is_taken {
                     *line = theirs;
                 }
+                let line = *line;
+                are_one = are_one && self.are_one(line, theirs);
             }
+            both.extend((!are_one).then_some(run));
+        }
+        let mut pairs = Vec::new();
+        for run in self.anchored(&old, &new, both) {
+            pairs.extend((0..run.len).map(|at| (other.lines[run.old + at], version.lines[run.new + at])));
+        }
+        if let Some(first) = self.versions.get(&first).cloned() {
+            self.join_pairs(&pairs, &[other], &[version, &first]);
         }
     }
 
@@ -394,14 +391,14 @@ impl Ledger {
     }
 
     /// The lines that upstream lost between base and pin and does not have at the pin, with the last step that
-    /// lost each, by their text without white space around it.
-    pub(super) fn lost(&self) -> HashMap<&[u8], usize> {
+    /// lost each and which line that was, by their text without white space around it.
+    pub(super) fn lost(&self) -> HashMap<&[u8], (usize, Line)> {
         let in_pin: HashSet<Line> = self.lines_at(self.pin).iter().copied().collect();
         let mut lost = HashMap::new();
         for (index, step) in self.steps.iter().enumerate() {
             let lines = step.hunks.iter().flat_map(|hunk| &hunk.lost);
             for line in lines.filter(|line| !in_pin.contains(line)) {
-                lost.insert(self.bytes_of(*line).trim_ascii(), index);
+                lost.insert(self.bytes_of(*line).trim_ascii(), (index, *line));
             }
         }
         lost
@@ -484,7 +481,10 @@ fn hunks(aligner: &mut Aligner, old: &[Line], new: &[Line]) -> Vec<Hunk> {
 }
 
 mod again;
+mod joined;
 mod judge;
+mod respelled;
+mod tally;
 mod texts;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 pub(crate) mod absorb;
 mod align;
 pub mod base;
+mod branch;
 mod conditions;
 mod earlier;
 mod elsewhere;
@@ -15,6 +16,7 @@ mod history;
 mod hunks;
 mod includes;
 mod inspect;
+mod layout;
 mod ledger;
 pub(crate) mod neighbours;
 mod note;
@@ -35,6 +37,7 @@ use crate::overlay::Loaded;
 use crate::tree::{Entry, Mode};
 use crate::upstream::Commit;
 
+pub use branch::NoBranch;
 pub use inspect::{Among, Look, inspect, inspect_with, needs_of, pull_request_number};
 pub(crate) use note::needs_list;
 pub use note::{Condition, Neighbour, Note, OldLine, OverlayNote, Resurrected, Side};
@@ -245,24 +248,24 @@ fn worst(paths: &[PathReport]) -> State {
     }
 }
 
+/// Whether what upstream has on its branch could make another state of this one.
+fn may_be_newer(loaded: &Loaded, path: &PathReport) -> bool {
+    let is_whole = loaded.overlay.kind.is_whole();
+    match path.state {
+        State::StaleClean | State::Fresh => true,
+        // A change that does not apply at the pin makes nothing of it.
+        State::Absorbed => is_whole || path.blobs.overlay.is_some(),
+        State::StaleConflict => is_whole,
+        _ => false,
+    }
+}
+
 /// Reports as they are where the branch of the manifest could not be looked at, and why: what an overlay makes of a path may be
 /// what upstream has there, and unless something else says what it is, it is not known.
 #[must_use]
-pub fn without_branch(
-    mut reports: Vec<OverlayReport>,
-    overlays: &[&Loaded],
-    why: &str,
-) -> Vec<OverlayReport> {
+fn without_branch(mut reports: Vec<OverlayReport>, overlays: &[&Loaded], why: &str) -> Vec<OverlayReport> {
     for (report, loaded) in reports.iter_mut().zip(overlays) {
-        let is_whole = loaded.overlay.kind.is_whole();
-        let may_be_newer = |path: &&mut PathReport| match path.state {
-            State::StaleClean | State::Fresh => true,
-            // A change that does not apply at the pin makes nothing of it.
-            State::Absorbed => is_whole || path.blobs.overlay.is_some(),
-            State::StaleConflict => is_whole,
-            _ => false,
-        };
-        for path in report.paths.iter_mut().filter(may_be_newer) {
+        for path in report.paths.iter_mut().filter(|path| may_be_newer(loaded, path)) {
             path.state = State::Unknown;
             path.why = format!("whether it is what upstream has on its branch cannot be told: {why}");
         }

@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 
 use crate::id::{CommitId, UpstreamPath};
-use crate::tree::Content;
+use crate::tree::{Content, Entry};
 use crate::upstream::{Touch, Upstream, UpstreamError};
 
 use super::earlier::add_notes;
 use super::history::PathHistory;
-use super::ledger::{Judgement, Ledger, entry_of};
+use super::layout::{is_layout_only, same_tokens};
+use super::ledger::{Judgement, Ledger, Line, entry_of};
 use super::resurrect::{Added, Past, added, by_commit, left_out, removals};
 use super::{Note, PathReport, State, absorb};
 
@@ -56,7 +57,10 @@ impl Work<'_> {
             None => entry_of(self.base),
         };
         let known: Vec<&Content> = self.base.into_iter().chain(self.pin).collect();
-        let ledger = Ledger::follow(start, &touches, entry_of(self.pin), &known, self.upstream)?;
+        let mut ledger = Ledger::follow(start, &touches, entry_of(self.pin), &known, self.upstream)?;
+        if is_whole && ledger.may_have_twins(&touches) {
+            ledger.join_at(&self.upstream.choices(self.at_pin, self.exclude(), self.path)?);
+        }
         if is_whole {
             self.add_commits(report, &ledger, &touches)?;
         }
@@ -82,21 +86,66 @@ impl Work<'_> {
         touches
     }
 
+    /// The commit from which on upstream's work counts.
+    fn exclude(&self) -> Option<CommitId> {
+        self.older.map(|older| older.commit).or(self.at_base)
+    }
+
     fn add_commits(
         &self,
         report: &mut PathReport,
         ledger: &Ledger,
         touches: &[&Touch],
     ) -> Result<(), UpstreamError> {
-        for (touch, judgement) in touches.iter().zip(ledger.judge(self.on_pin)) {
+        let mut judged = ledger.judge(self.on_pin, None);
+        if judged.contains(&Judgement::Undone)
+            && let Some(same) = same_tokens(self.path, self.pin, self.on_pin)
+        {
+            judged = ledger.judge(self.on_pin, Some(&same));
+        }
+        for (step, (touch, judgement)) in touches.iter().zip(judged).enumerate() {
             let list = match judgement {
                 Judgement::Nothing => continue,
+                Judgement::Undone if self.changes_layout_only(ledger, step, touch)? => &mut report.included,
                 Judgement::Undone => &mut report.undoes,
                 Judgement::Included => &mut report.included,
             };
             list.push(self.upstream.commit(touch.commit)?);
         }
         Ok(())
+    }
+
+    /// Whether a commit changes white space only that means nothing.
+    fn changes_layout_only(
+        &self,
+        ledger: &Ledger,
+        step: usize,
+        touch: &Touch,
+    ) -> Result<bool, UpstreamError> {
+        if !ledger.is_respelling(step) {
+            return Ok(false);
+        }
+        let ([Some(before)], Some(after)) = (touch.before.as_slice(), touch.after) else { return Ok(false) };
+        let read = |entry: Entry| {
+            Ok::<_, UpstreamError>(Content { mode: entry.mode, bytes: self.upstream.blob(entry.id)? })
+        };
+        Ok(is_layout_only(self.path, &read(*before)?, &read(after)?))
+    }
+
+    /// The step that removed a line, which is not one that changed its white space only; `None` if it is at the pin after all.
+    fn remover(
+        &self,
+        ledger: &Ledger,
+        touches: &[&Touch],
+        mut loss: (usize, Line),
+    ) -> Result<Option<usize>, UpstreamError> {
+        while self.changes_layout_only(ledger, loss.0, touches[loss.0])? {
+            match ledger.next_loss(loss) {
+                Some(next) => loss = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(loss.0))
     }
 
     /// When upstream took the overlay's change in and out again; which half of it upstream has.
@@ -147,15 +196,15 @@ impl Work<'_> {
         }
         let lost = ledger.lost();
         // The newest first; those before the base come after all of these.
-        let by = |line: &Added| {
-            let index = *lost.get(line.text.as_slice())?;
-            Some((touches.len() - index, touches[index].commit))
-        };
-        let own = added(self.path, self.pin, self.on_pin).into_iter();
-        let (mut found, open) = by_commit(own.map(|line| {
-            let by = by(&line);
-            (line, by)
-        }));
+        let mut own = Vec::new();
+        for line in added(self.path, self.pin, self.on_pin) {
+            let step = match lost.get(line.text.as_slice()) {
+                Some(loss) => self.remover(ledger, touches, *loss)?,
+                None => None,
+            };
+            own.push((line, step.map(|step| (touches.len() - step, touches[step].commit))));
+        }
+        let (mut found, open) = by_commit(own.into_iter());
         let merges = self.merged_away(&open, ledger, touches)?;
         let (by_merges, mut open) = by_commit(open.into_iter().zip(merges));
         found.extend(by_merges);
@@ -165,6 +214,14 @@ impl Work<'_> {
             let (before, left) = removals(open, past, MOST_BYTES_BEFORE, self.upstream)?;
             found.extend(before);
             open = left;
+        }
+        // What stands at the pin but for white space is not brought back.
+        if !found.is_empty()
+            && let Some(same) = same_tokens(self.path, self.pin, self.on_pin)
+        {
+            let is_same = |line: &Added| same.new.get(line.number - 1).copied().unwrap_or(false);
+            found.iter_mut().for_each(|(_, lines)| lines.retain(|line| !is_same(line)));
+            found.retain(|(_, lines)| !lines.is_empty());
         }
         add_notes(&mut report.notes, found, self.upstream)?;
         Ok(open)
@@ -180,8 +237,8 @@ impl Work<'_> {
         let texts: HashSet<&[u8]> = lines.iter().map(|line| line.text.as_slice()).collect();
         let stood: HashSet<&[u8]> = ledger.stood(&texts);
         let newest_first: Vec<&Touch> = touches.iter().rev().copied().collect();
-        let exclude = self.older.map(|older| older.commit).or(self.at_base);
-        let past = Past { path: self.path, touches: &newest_first, tip: self.at_pin, exclude };
+        let past =
+            Past { path: self.path, touches: &newest_first, tip: self.at_pin, exclude: self.exclude() };
         let merges = left_out(&stood, past, MOST_BYTES_BEFORE, self.upstream)?;
         Ok(lines.iter().map(|line| merges.get(line.text.as_slice()).copied()).collect())
     }

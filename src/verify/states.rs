@@ -3,7 +3,7 @@
 use crate::id::{CommitId, OverlayName};
 use crate::manifest::{Kind, Manifest};
 use crate::overlay::Loaded;
-use crate::provenance::{OverlayReport, PathReport, State, needs_list};
+use crate::provenance::{NoBranch, OverlayReport, PathReport, State, needs_list};
 
 use super::Finding;
 
@@ -62,19 +62,34 @@ fn is_misfit(path: &PathReport) -> bool {
     path.state == State::StaleConflict
 }
 
-/// The branch that the manifest names is not there; `known` are those that are.
+/// The branch that the manifest names is not there, or cannot be read; `known` are those that are there.
 #[must_use]
-pub fn missing_branch(manifest: &Manifest, known: &[String]) -> Option<Finding> {
+pub fn check_branch(manifest: &Manifest, no_branch: &NoBranch, known: &[String]) -> Option<Finding> {
     let branch = manifest.upstream.branch.as_ref()?;
-    let message = format!("upstream has no branch `{}`", branch.value);
-    let shown: Vec<&str> = known.iter().take(10).map(String::as_str).collect();
-    let more = if known.len() > shown.len() { ", ..." } else { "" };
-    Some(
-        Finding::error("branch-missing", message)
-            .at(manifest.place(branch.span.clone(), "no such branch"))
-            .note("what upstream has after the pin is looked for on this branch")
-            .hint(format!("there are: {}{more}", shown.join(", "))),
-    )
+    let message = no_branch.sentence(&branch.value);
+    let (finding, label, hint) = match no_branch {
+        NoBranch::Missing => {
+            let shown: Vec<&str> = known.iter().take(10).map(String::as_str).collect();
+            let more = if known.len() > shown.len() { ", ..." } else { "" };
+            let hint = format!("there are: {}{more}", shown.join(", "));
+            (Finding::error("branch-missing", message), "no such branch", hint)
+        }
+        NoBranch::NoneAtAll => (
+            Finding::warning("branch-missing", message),
+            "no such branch",
+            "`git fetch` the branch into the clone, or take `branch` out of the manifest".to_owned(),
+        ),
+        NoBranch::Unreadable(_) => (
+            Finding::error("branch-unreadable", message),
+            "this branch",
+            "`git fsck` in the clone names what is broken; `git fetch` there brings a branch of its origin back"
+                .to_owned(),
+        ),
+        // Commits that no overlay needs are not fetched.
+        NoBranch::SubmoduleMissing => return None,
+    };
+    let finding = finding.at(manifest.place(branch.span.clone(), label));
+    Some(finding.note("what upstream has after the pin is looked for on this branch").hint(hint))
 }
 
 /// A patch that does not apply, or a change that conflicts.

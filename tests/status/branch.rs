@@ -152,3 +152,88 @@ fn the_branches_of_a_reftable_are_read_by_git() {
     let document = project.run(&["status", "--json", "--no-cache"]).expect(0).json();
     assert_eq!(document["overlays"][0]["state"], "redundant");
 }
+
+/// A clone without other branches, whose `main` goes on after the pin, and a project whose file is what `main` has.
+fn ahead_of_the_pin() -> (Upstream, Project) {
+    let mut upstream = Upstream::new();
+    let pin = upstream.commit("kernel: add", &kernel(V1));
+    upstream.commit(WIDER, &kernel(&wider()));
+    upstream.git(&["checkout", "-q", "--detach"]);
+    let project = Project::on(&upstream, &pin, &format!("branch = \"main\"\n{}", files(&pin)));
+    project.write("overlays/up/src/kernel.cu", wider());
+    (upstream, project)
+}
+
+/// The state of the file and why, and what the document says of the branch.
+fn said(project: &Project) -> [String; 3] {
+    let document = project.run(&["status", "--json"]).expect(0).json();
+    let path = &document["overlays"][0]["paths"][0];
+    let of_branch = &document["upstreams"][0]["branch-unknown"];
+    [&path["state"], &path["why"], of_branch].map(|value| value.as_str().unwrap_or_default().to_owned())
+}
+
+/// The findings of `verify` about the branch: severity and code, and the exit code of the run.
+fn found(project: &Project) -> Vec<String> {
+    let document = project.run(&["verify", "--json"]).json();
+    let findings = document["findings"].as_array().unwrap().iter();
+    let words =
+        findings.map(|f| format!("{} {}", f["severity"].as_str().unwrap(), f["code"].as_str().unwrap()));
+    words.filter(|words| words.contains("branch-")).collect()
+}
+
+#[test]
+fn a_branch_whose_name_is_damaged_is_said_to_be_unreadable() {
+    let (upstream, project) = ahead_of_the_pin();
+    assert_eq!(said(&project)[0], "backport");
+    let name = upstream.path().join(".git/refs/heads/main");
+    let lost = "0123456789012345678901234567890123456789\n";
+    for damaged in ["garbage\n", "", lost] {
+        std::fs::write(&name, damaged).unwrap();
+        let verified = ["cat-file", "-e", "main^{commit}"];
+        assert!(
+            !command("git").current_dir(upstream.path()).args(verified).output().unwrap().status.success()
+        );
+        let [state, why, of_branch] = said(&project);
+        assert_eq!(state, "unknown", "{damaged:?}");
+        assert!(why.contains("whether it is what upstream has on its branch cannot be told"), "{why}");
+        assert!(of_branch.starts_with("the branch `main` cannot be read: "), "{of_branch}");
+        let status = project.run(&["status"]).expect(0).stdout;
+        assert!(status.lines().next().unwrap().ends_with("(main, which cannot be read)"), "{status}");
+        assert_eq!(found(&project), ["error branch-unreadable"], "{damaged:?}");
+        let hint = project.run(&["verify"]).expect(1).stdout;
+        assert!(hint.contains("hint: `git fsck` in the clone names what is broken"), "{hint}");
+    }
+}
+
+#[test]
+fn a_clone_without_branches_has_a_word_beside_each_state_that_the_branch_could_change() {
+    let (upstream, project) = ahead_of_the_pin();
+    std::fs::remove_file(upstream.path().join(".git/refs/heads/main")).unwrap();
+    assert_eq!(upstream.git(&["for-each-ref"]), "");
+    let [state, why, of_branch] = said(&project);
+    assert_eq!(state, "fresh");
+    let sentence = "the clone has no branches, so not `main` either";
+    assert!(
+        why.ends_with(&format!("whether upstream has it on its branch is not known: {sentence}")),
+        "{why}"
+    );
+    assert_eq!(of_branch, sentence);
+    let status = project.run(&["status"]).expect(0).stdout;
+    assert!(status.lines().next().unwrap().contains("(main, which upstream does not have here"), "{status}");
+    assert_eq!(found(&project), ["warning branch-missing"]);
+    // The kept report has no such word, so that it is right when the branch is there again.
+    upstream.git(&["branch", "-f", "other"]);
+    assert!(said(&project)[1].ends_with("not known: upstream has no branch `main`"));
+    assert_eq!(found(&project), ["error branch-missing"]);
+    upstream.git(&["branch", "main", "other"]);
+    assert_eq!(said(&project), ["backport", "it is what upstream has after the pin", ""]);
+    assert!(found(&project).is_empty());
+}
+
+#[test]
+fn what_upstream_had_before_needs_no_branch() {
+    let (upstream, project) = ahead_of_the_pin();
+    std::fs::write(upstream.path().join(".git/refs/heads/main"), "garbage\n").unwrap();
+    project.write("overlays/up/src/kernel.cu", format!("// ours\n{V1}"));
+    assert_eq!(said(&project)[0], "redundant");
+}

@@ -9,7 +9,7 @@ use crate::io::workspace::Workspace;
 use crate::lex::Delta;
 use crate::overlay::Loaded;
 use crate::provenance::{
-    Blobs, Note, OldLine, OverlayNote, OverlayReport, PathReport, Side, pull_request_number,
+    Blobs, NoBranch, Note, OldLine, OverlayNote, OverlayReport, PathReport, Side, pull_request_number,
 };
 use crate::tree::Entry;
 use crate::upstream::Commit;
@@ -32,13 +32,22 @@ impl Document {
     }
 
     /// Adds a manifest's overlays.
-    pub(super) fn add(&mut self, workspace: &Workspace, loaded: &[&Loaded], reports: &[OverlayReport]) {
+    pub(super) fn add(
+        &mut self,
+        workspace: &Workspace,
+        loaded: &[&Loaded],
+        reports: &[OverlayReport],
+        no_branch: Option<&NoBranch>,
+    ) {
         let upstream = &workspace.manifest.upstream;
         self.upstreams.push(json!({
             "name": upstream.name.value,
             "manifest": workspace.manifest.file.display().to_string(),
             "pin": upstream.pin.value,
             "branch": upstream.branch.as_ref().map(|branch| &branch.value),
+            "branch-unknown": no_branch
+                .zip(upstream.branch.as_ref())
+                .map(|(no_branch, branch)| no_branch.sentence(&branch.value)),
         }));
         let docs = workspace.root.join(workspace.manifest.docs_folder());
         let known = drop_when::Known::load(&docs, upstream.name.value.as_str());

@@ -2,18 +2,19 @@
 
 use crate::id::CommitId;
 use crate::io::reports::Reports;
-use crate::io::store::{Environment, ResolveError, Store};
+use crate::io::store::{Environment, Store};
 use crate::io::workspace::Workspace;
 use crate::overlay::Loaded;
-use crate::provenance::{Among, Look, OverlayReport, inspect_with, without_branch};
+use crate::provenance::{Among, Look, NoBranch, OverlayReport, inspect_with};
 
 /// Looks at overlays of a workspace.
 #[must_use]
 pub fn inspect_all(workspace: &Workspace, loaded: &[&Loaded], store: &Store) -> Vec<OverlayReport> {
-    inspect_as_far(workspace, loaded, store, Look::default())
+    let reports = inspect_as_far(workspace, loaded, store, Look::default());
+    say_of_branch(reports, workspace, loaded, store)
 }
 
-/// As [`inspect_as_far`], but what was found out before is not looked for again.
+/// As [`inspect_all`], but what was found out before is not looked for again.
 pub fn inspect_kept(
     workspace: &Workspace,
     loaded: &[&Loaded],
@@ -23,8 +24,10 @@ pub fn inspect_kept(
 ) -> Vec<OverlayReport> {
     let pin = workspace.manifest.upstream.pin.value;
     let file = std::path::absolute(workspace.root.join(&workspace.manifest.file));
-    let mut kept = match (file, tip(workspace, store)) {
-        (Ok(file), Ok(tip)) if !no_cache => Reports::load(&file, pin, tip, look, &Environment::of_process()),
+    let mut kept = match (file, certain_tip(workspace, store)) {
+        (Ok(file), Some(tip)) if !no_cache => {
+            Reports::load(&file, pin, tip, look, &Environment::of_process())
+        }
         _ => Reports::none(),
     };
     let all = &workspace.overlays;
@@ -38,7 +41,7 @@ pub fn inspect_kept(
     let mut fresh = fresh.into_iter();
     let reports = known.into_iter().filter_map(|known| known.or_else(|| fresh.next())).collect();
     kept.save(loaded.len() < all.len());
-    reports
+    say_of_branch(reports, workspace, loaded, store)
 }
 
 /// What was found out before of these overlays, as they are; `None` for one that was not looked at since it changed. Looks
@@ -48,27 +51,44 @@ pub fn kept_reports(workspace: &Workspace, loaded: &[&Loaded], store: &Store) ->
     let environment = Environment::of_process();
     let look = Look { deep: false, neighbours: true };
     let file = std::path::absolute(workspace.root.join(&workspace.manifest.file));
-    let mut kept = match (file, tip(workspace, store)) {
-        (Ok(file), Ok(tip)) => Reports::load(&file, pin, tip, look, &environment),
+    let mut kept = match (file, certain_tip(workspace, store)) {
+        (Ok(file), Some(tip)) => Reports::load(&file, pin, tip, look, &environment),
         _ => Reports::none(),
     };
     loaded.iter().map(|loaded| kept.get(loaded, &workspace.overlays)).collect()
 }
 
-/// The newest commit that is known of the pin's branch.
+/// The newest commit that is known of the pin's branch; `None` where the manifest names no branch.
 ///
 /// # Errors
-/// If the names of the store's branches cannot be read: a sentence.
-fn tip(workspace: &Workspace, store: &Store) -> Result<Option<CommitId>, String> {
+/// Why it is not known.
+fn tip(workspace: &Workspace, store: &Store) -> Result<Option<CommitId>, NoBranch> {
     let Some(branch) = &workspace.manifest.upstream.branch else { return Ok(None) };
-    let tip = match store.resolve(&branch.value) {
-        Ok(tip) => tip,
-        Err(ResolveError::Store(error)) => return Err(error.to_string()),
-        // What is named so is no branch.
-        Err(_) => None,
-    };
-    // Of submodules that are not here at the branch's tip, nothing newer is known.
-    Ok(tip.filter(|tip| store.has_submodules_at(*tip).unwrap_or(false)))
+    match store.resolve(&branch.value) {
+        Ok(Some(tip)) => match store.has_submodules_at(tip) {
+            Ok(true) => Ok(Some(tip)),
+            _ => Err(NoBranch::SubmoduleMissing),
+        },
+        Ok(None) if store.branches().is_empty() => Err(NoBranch::NoneAtAll),
+        Ok(None) => Err(NoBranch::Missing),
+        Err(error) => Err(NoBranch::Unreadable(error.to_string())),
+    }
+}
+
+/// Why nothing is known of the branch that the manifest names; `None`: it is known, or none is named.
+#[must_use]
+pub fn no_branch(workspace: &Workspace, store: &Store) -> Option<NoBranch> {
+    tip(workspace, store).err()
+}
+
+/// The tip to which reports hold that are kept; an inner `None`: nothing newer is known. `None` where a name that is there
+/// cannot be read.
+fn certain_tip(workspace: &Workspace, store: &Store) -> Option<Option<CommitId>> {
+    match tip(workspace, store) {
+        Ok(tip) => Some(tip),
+        Err(NoBranch::Unreadable(_)) => None,
+        Err(_) => Some(None),
+    }
 }
 
 fn inspect_as_far(
@@ -79,18 +99,19 @@ fn inspect_as_far(
 ) -> Vec<OverlayReport> {
     let pin = workspace.manifest.upstream.pin.value;
     let among = Among { all: &workspace.overlays, exclusive: &workspace.manifest.exclusive };
-    let inspect = |tip| inspect_with(loaded, among, pin, tip, store, look);
-    match tip(workspace, store) {
-        Ok(tip) => inspect(tip),
-        Err(why) => without_branch(inspect(None), loaded, &why),
-    }
+    let tip = tip(workspace, store).ok().flatten();
+    inspect_with(loaded, among, pin, tip, store, look)
 }
 
-/// Whether the manifest names a branch that the upstream does not have. False where it cannot be told.
-#[must_use]
-pub fn branch_is_missing(workspace: &Workspace, store: &Store) -> bool {
-    let branch = workspace.manifest.upstream.branch.as_ref();
-    branch.is_some_and(|branch| {
-        !store.branches().is_empty() && store.resolve(&branch.value).is_ok_and(|found| found.is_none())
-    })
+/// Says in reports that the branch is not known, if it is not.
+fn say_of_branch(
+    reports: Vec<OverlayReport>,
+    workspace: &Workspace,
+    loaded: &[&Loaded],
+    store: &Store,
+) -> Vec<OverlayReport> {
+    match (no_branch(workspace, store), &workspace.manifest.upstream.branch) {
+        (Some(problem), Some(branch)) => problem.add_to(reports, loaded, &branch.value),
+        _ => reports,
+    }
 }

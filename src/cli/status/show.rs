@@ -10,7 +10,7 @@ use crate::io::verdicts::Noted;
 use crate::io::workspace::Workspace;
 use crate::manifest::Profile;
 use crate::overlay::Loaded;
-use crate::provenance::{Note, OverlayReport, State};
+use crate::provenance::{NoBranch, Note, OverlayReport, State};
 use crate::report::hand::Hand;
 
 use super::super::table::{self, Column, TableCell};
@@ -68,12 +68,12 @@ pub fn print(
     on: &On<'_>,
     loaded: &[&Loaded],
     reports: &[OverlayReport],
-    no_branch: bool,
+    no_branch: Option<&NoBranch>,
     ui: &mut Ui,
 ) {
     let upstream = &workspace.manifest.upstream;
     let pin = upstream.pin.value;
-    let missing = if no_branch { ", which upstream does not have" } else { "" };
+    let missing = no_branch.map_or_else(String::new, |no_branch| format!(", {}", no_branch.in_few_words()));
     let branch =
         upstream.branch.as_ref().map(|branch| format!(" ({}{missing})", for_terminal(&branch.value)));
     ui.line(format_args!(

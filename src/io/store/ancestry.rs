@@ -17,7 +17,7 @@ use super::objects::{ById, Header, IdState, NO_LEVEL, Oid, Reader};
 use crate::upstream::UpstreamError;
 
 /// A commit of a range.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Member {
     pub id: Oid,
     pub header: Arc<Header>,

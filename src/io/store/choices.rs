@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use super::ancestry::{self, Member};
 use super::history::touches_of;
 use super::objects::{Objects, Oid};
+use super::walk::Lineage;
 use crate::id::{CommitId, UpstreamPath};
 use crate::upstream::{Touch, UpstreamError};
 
@@ -65,7 +66,10 @@ impl Merges {
         if let Some(known) = kept().as_ref().filter(serves) {
             return Ok(Arc::clone(known));
         }
-        let members = objects.read(|reader| ancestry::range(reader, &tip, exclude.as_ref()))?;
+        let members = match exclude.and_then(|exclude| Lineage::known(objects, &tip, &exclude)) {
+            Some(members) => members,
+            None => objects.read(|reader| ancestry::range(reader, &tip, exclude.as_ref()))?,
+        };
         let mut merges = Self { tip, exclude, sides: Vec::new(), alone: Vec::new() };
         for (place, member) in members.iter().enumerate() {
             let parents = member.header.parents.len();

@@ -29,6 +29,7 @@ mod places;
 mod read_ahead;
 mod reftable;
 mod remote_refs;
+mod submodule_walk;
 mod submodules;
 mod taken_apart;
 mod walk;

@@ -117,7 +117,9 @@ fn named(objects: &Objects, rev: &str) -> Result<Option<CommitId>, ResolveError>
     let full = if rev == "HEAD" || rev.starts_with("refs/") { &[""][..] } else { &PLACES[..] };
     for place in full {
         if let Some(id) = find_ref(objects, &format!("{place}{rev}"))? {
-            return peel(objects, rev, id);
+            let found = peel(objects, rev, id)?;
+            // A name that is there stands for something, though that may be lost.
+            return found.map_or_else(|| Err(objects.missing("commit", &id).into()), |found| Ok(Some(found)));
         }
     }
     if digits && rev.len() >= MIN_DIGITS { abbreviated(objects, rev) } else { Ok(None) }

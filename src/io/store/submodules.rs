@@ -14,19 +14,19 @@ use bstr::ByteSlice;
 use super::Store;
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::tree::{Entry, Listing, Mode};
-use crate::upstream::{Commit, Heads, Link, Reached, Touch, Upstream, UpstreamError, Walk, Walked};
+use crate::upstream::{Commit, Link, Touch, Upstream, UpstreamError, Walk, Walked};
 
 /// A submodule with its store.
 pub(super) struct Module {
     /// Where it is, relative to the repository that has it.
-    path: UpstreamPath,
-    store: Store,
+    pub(super) path: UpstreamPath,
+    pub(super) store: Store,
 }
 
 impl Module {
     /// The part of a path that lies in the submodule: `None` if it does not lie there, an inner `None` for the
     /// submodule itself.
-    fn inner(&self, path: &UpstreamPath) -> Option<Option<UpstreamPath>> {
+    pub(super) fn inner(&self, path: &UpstreamPath) -> Option<Option<UpstreamPath>> {
         let rest = path.as_bytes().strip_prefix(self.path.as_bytes().as_bytes())?;
         match rest.strip_prefix(b"/") {
             Some(rest) => UpstreamPath::parse(rest).ok().map(Some),
@@ -34,13 +34,13 @@ impl Module {
         }
     }
 
-    fn outer(&self, path: &UpstreamPath) -> Result<UpstreamPath, UpstreamError> {
+    pub(super) fn outer(&self, path: &UpstreamPath) -> Result<UpstreamPath, UpstreamError> {
         let joined = [self.path.as_bytes().as_bytes(), b"/", path.as_bytes()].concat();
         UpstreamPath::parse(&joined).map_err(|why| UpstreamError::UnsafePath { path: joined.into(), why })
     }
 
     /// Errors of a submodule's store say whose they are.
-    fn named(&self, error: UpstreamError) -> UpstreamError {
+    pub(super) fn named(&self, error: UpstreamError) -> UpstreamError {
         match error {
             UpstreamError::Missing { what, id, shallow } => UpstreamError::Unreadable {
                 what: format!("{what} {id} of the submodule {}", self.path),
@@ -64,7 +64,11 @@ impl Store {
     }
 
     /// The commit that a submodule is at, in a commit of ours; or the commit itself, if it is one of the submodule's.
-    fn commit_of(&self, module: &Module, commit: CommitId) -> Result<Option<CommitId>, UpstreamError> {
+    pub(super) fn commit_of(
+        &self,
+        module: &Module,
+        commit: CommitId,
+    ) -> Result<Option<CommitId>, UpstreamError> {
         if !self.has_commit(commit)? && module.store.has_commit_somewhere(commit)? {
             return Ok(Some(commit));
         }
@@ -226,8 +230,8 @@ impl Upstream for Store {
         crate::bump::line_by_entries(self, from, to, paths)
     }
 
-    /// For paths in a submodule: the submodule's own commits between those that `exclude` and `tip` name. One that
-    /// was not there at `tip` has none.
+    /// For paths in a submodule: the submodule's own commits between those that `exclude` and `tip` name. Where it is
+    /// no submodule at `tip`: our commits.
     fn history(
         &self,
         tip: CommitId,
@@ -249,7 +253,14 @@ impl Upstream for Store {
             if inner.is_empty() {
                 continue;
             }
-            let Some(tip) = self.commit_of(module, tip)? else { continue };
+            let Some(tip) = self.commit_of(module, tip)? else {
+                if self.owner_of(tip)?.is_none() {
+                    let own: Vec<UpstreamPath> =
+                        inner.iter().map(|path| module.outer(path)).collect::<Result<_, _>>()?;
+                    touches.extend(self.own_history(tip, exclude, &own)?);
+                }
+                continue;
+            };
             let exclude = match exclude {
                 Some(exclude) => self.commit_of(module, exclude)?,
                 None => None,
@@ -265,7 +276,7 @@ impl Upstream for Store {
         Ok(touches)
     }
 
-    /// For paths in a submodule: the submodule's own commits.
+    /// For paths in a submodule: the submodule's own commits, and where the folder is none of a head, our commits on it.
     fn walk(&self, question: &Walk<'_>) -> Result<Walked, UpstreamError> {
         if self.modules.is_empty() {
             return self.own_walk(question);
@@ -298,7 +309,7 @@ impl Upstream for Store {
             Some((_, None)) => return Ok(Vec::new()),
             Some((module, Some(inner))) => (module, inner),
         };
-        let Some(tip) = self.commit_of(module, tip)? else { return Ok(Vec::new()) };
+        let Some(tip) = self.commit_of(module, tip)? else { return self.own_choices(tip, exclude, path) };
         let exclude = exclude.map(|exclude| self.commit_of(module, exclude)).transpose()?.flatten();
         let found = module.store.choices(tip, exclude, &inner).map_err(|error| module.named(error))?;
         found.into_iter().map(|touch| Ok(Touch { path: module.outer(&touch.path)?, ..touch })).collect()
@@ -322,7 +333,12 @@ impl Upstream for Store {
                 paths.iter().filter_map(|path| module.inner(path).flatten()).collect();
             let (Some(first), Some(tip)) = (heads.first(), heads.get(line)) else { continue };
             let named = (self.commit_of(module, *first)?, self.commit_of(module, *tip)?);
-            let ((Some(first), Some(tip)), false) = (named, inner.is_empty()) else { continue };
+            let ((Some(first), Some(tip)), false) = (named, inner.is_empty()) else {
+                let own: Vec<UpstreamPath> =
+                    inner.iter().map(|path| module.outer(path)).collect::<Result<_, _>>()?;
+                touches.extend(self.own_carried(heads, line, &own)?);
+                continue;
+            };
             let found =
                 module.store.carried(&[first, tip], 1, &inner).map_err(|error| module.named(error))?;
             for touch in found {
@@ -351,45 +367,5 @@ impl Upstream for Store {
             }
         }
         Ok(false)
-    }
-}
-
-impl Store {
-    /// The touches of paths in a submodule: heads stand for the commits that they name of it.
-    fn walk_in(
-        &self,
-        module: &Module,
-        question: &Walk<'_>,
-        walked: &mut Walked,
-    ) -> Result<(), UpstreamError> {
-        let inner = |paths: &[UpstreamPath]| -> Vec<UpstreamPath> {
-            paths.iter().filter_map(|path| module.inner(path).flatten()).collect()
-        };
-        let (between, common) = (inner(question.between), inner(question.common));
-        if between.is_empty() && common.is_empty() {
-            return Ok(());
-        }
-        let named: Vec<Option<CommitId>> =
-            question.heads.iter().map(|head| self.commit_of(module, *head)).collect::<Result<_, _>>()?;
-        let mut heads: Vec<CommitId> = named.iter().copied().flatten().collect();
-        heads.sort();
-        heads.dedup();
-        // Where a head has no such submodule, no commit of it is reached by all heads.
-        let all: Vec<UpstreamPath> = between.iter().chain(&common).cloned().collect();
-        let common = if named.contains(&None) { &all } else { &common };
-        let question = Walk { heads: &heads, between: &all, common };
-        let found = module.store.walk(&question).map_err(|error| module.named(error))?;
-        for Reached { touch, heads: by } in found.touches {
-            let mut outer = Heads::none_of(named.len());
-            for (place, commit) in named.iter().enumerate() {
-                let inner = commit.and_then(|commit| heads.iter().position(|head| *head == commit));
-                if inner.is_some_and(|inner| by.has(inner)) {
-                    outer.add(place);
-                }
-            }
-            let touch = Touch { path: module.outer(&touch.path)?, ..touch };
-            walked.touches.push(Reached { touch, heads: outer });
-        }
-        Ok(())
     }
 }

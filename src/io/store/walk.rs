@@ -42,6 +42,17 @@ impl Lineage {
         Ok(lineage)
     }
 
+    /// The commits that one head reaches and another does not, as the last walk found them; `None` if it did not ask
+    /// for both.
+    pub(super) fn known(objects: &Objects, tip: &Oid, exclude: &Oid) -> Option<Vec<Member>> {
+        let known = objects.lineage.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let head = |id: &Oid| known.heads.iter().position(|head| head == id);
+        let (tip, exclude) = (head(tip)?, head(exclude)?);
+        let places = 0..known.members.len();
+        let between = places.filter(|place| known.has(*place, tip) && !known.has(*place, exclude));
+        Some(between.map(|place| known.members[place].clone()).collect())
+    }
+
     /// The commits, children before their parents.
     pub(super) fn members(&self) -> &[Member] {
         &self.members

@@ -5,6 +5,7 @@
 //! a comment in the file names, else the pin, else the commit that brought the content. Never a guess where two
 //! contents are equally near: that is for a person.
 
+mod edit_length;
 mod header;
 mod nearest;
 mod versions;
@@ -303,16 +304,36 @@ fn infer_patch(
     commits.extend(upstream.walk(&question)?.touches.into_iter().map(|reached| reached.touch.commit));
     commits.dedup();
     let mut best: Option<(usize, CommitId)> = None;
-    for commit in commits {
-        if let Some(offsets) = applies(commit)?
-            && best.is_none_or(|(least, _)| offsets < least)
-        {
-            best = Some((offsets, commit));
-            if offsets == 0 {
-                break;
+    let mut look = |commits: Vec<CommitId>| -> Result<Option<(usize, CommitId)>, UpstreamError> {
+        for commit in commits {
+            if let Some(offsets) = applies(commit)?
+                && best.is_none_or(|(least, _)| offsets < least)
+            {
+                best = Some((offsets, commit));
+                if offsets == 0 {
+                    break;
+                }
             }
         }
-    }
+        Ok(best)
+    };
+    let by_touches = look(commits)?;
+    // A merge that goes back to an older content touches nothing, and may be newer.
+    let best = match by_touches {
+        Some((0, commit)) if commit == pin => by_touches,
+        Some((0, commit)) => {
+            let merges = merges_back(heads, Some(commit), &paths, upstream)?;
+            let mut newer = None;
+            for merge in merges {
+                if applies(merge)? == Some(0) {
+                    newer = Some((0, merge));
+                    break;
+                }
+            }
+            newer.or(by_touches)
+        }
+        _ => look(merges_back(heads, None, &paths, upstream)?)?,
+    };
     Ok(match best {
         Some((offsets, commit)) => Inferred {
             paths: Vec::new(),
@@ -327,4 +348,32 @@ fn infer_patch(
         },
         None => none("the patch applies to no commit at which one of its paths changed"),
     })
+}
+
+/// The merges that take one parent's content of one of these paths as it is, the newest first: those that are no older than
+/// a commit, and that it does not have.
+fn merges_back(
+    heads: &[CommitId],
+    since: Option<CommitId>,
+    paths: &[UpstreamPath],
+    upstream: &dyn Upstream,
+) -> Result<Vec<CommitId>, UpstreamError> {
+    let oldest = match since {
+        Some(since) => upstream.commit(since)?.committed,
+        None => i64::MIN,
+    };
+    let mut merges: Vec<(std::cmp::Reverse<i64>, CommitId)> = Vec::new();
+    for head in heads {
+        for path in paths {
+            for merge in upstream.choices(*head, since, path)? {
+                let committed = upstream.commit(merge.commit)?.committed;
+                let merge = (std::cmp::Reverse(committed), merge.commit);
+                if committed >= oldest && !merges.contains(&merge) {
+                    merges.push(merge);
+                }
+            }
+        }
+    }
+    merges.sort_by_key(|(committed, _)| *committed);
+    Ok(merges.into_iter().map(|(_, commit)| commit).collect())
 }

@@ -6,15 +6,13 @@
 
 use std::collections::HashMap;
 
-use similar::DiffOp;
-use similar::algorithms::{Capture, myers};
-
 use crate::id::{BlobId, CommitId, UpstreamPath};
 use crate::lex::{self, Language};
 use crate::tree::{Content, Entry, Mode};
 use crate::upstream::{Upstream, UpstreamError};
 
 use super::Version;
+use super::edit_length::edit_length;
 
 /// How far two contents are apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,8 +96,8 @@ impl<'a> Measure<'a> {
         }
         let bytes = upstream.blob(entry.id)?;
         let distance = Distance {
-            tokens: edits(&self.numbers_of(&bytes), &self.tokens),
-            lines: edits(&lines(&bytes), &lines(&self.content.bytes)),
+            tokens: edit_length(&self.numbers_of(&bytes), &self.tokens),
+            lines: edit_length(&lines(&bytes), &lines(&self.content.bytes)),
         };
         self.known.insert(entry.id, distance);
         Ok(distance)
@@ -180,17 +178,4 @@ fn split(language: Option<Language>, bytes: &[u8]) -> Vec<Vec<u8>> {
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
-}
-
-/// How many items a shortest edit takes out and puts in.
-fn edits<T: Eq + std::hash::Hash + Ord>(old: &[T], new: &[T]) -> usize {
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[head..], &new[head..]);
-    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
-    let mut ops = Capture::new();
-    // The one without heuristics: its edit is a shortest one.
-    let Ok(()) = myers::diff_deadline_raw(&mut ops, old, 0..old.len(), new, 0..new.len(), None);
-    let changed = ops.ops().iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    changed.map(|op| op.old_range().len() + op.new_range().len()).sum()
 }

@@ -7,18 +7,28 @@ use crate::tree::Content;
 use super::texts::split;
 use super::{Hunk, Judgement, Ledger, Line, Step, Text};
 use crate::provenance::align::{Aligner, Run};
+use crate::provenance::layout::SameTokens;
 
 impl Ledger {
-    /// For each step, oldest first, what this content does with it.
-    pub(in crate::provenance) fn judge(&self, ours: Option<&Content>) -> Vec<Judgement> {
+    /// For each step, oldest first, what this content does with it. `same` are the lines of the pin's content and of this
+    /// one that are the same but for white space.
+    pub(in crate::provenance) fn judge(
+        &self,
+        ours: Option<&Content>,
+        same: Option<&SameTokens>,
+    ) -> Vec<Judgement> {
         let ours_lines = ours.map_or_else(Vec::new, |ours| split(&ours.bytes, ours.mode).collect());
         let ours_texts: Vec<Option<Text>> =
             ours_lines.iter().map(|line| self.known_texts.get(*line).copied()).collect();
         let at_pin = self.lines_at(self.pin);
         let at_base = self.lines_at(self.base);
-        let (pin_kept, ours_explained) = self.matched(at_pin, &ours_texts);
+        let (pin_kept, mut ours_explained) = self.matched(at_pin, &ours_texts);
         let mut kept: HashSet<Line> = HashSet::new();
         kept.extend(at_pin.iter().zip(&pin_kept).filter(|(_, place)| place.is_some()).map(|(line, _)| *line));
+        if let Some(same) = same {
+            kept.extend(at_pin.iter().zip(&same.old).filter(|(_, same)| **same).map(|(line, _)| *line));
+            ours_explained.iter_mut().zip(&same.new).for_each(|(explained, same)| *explained |= *same);
+        }
         let in_pin: HashSet<Line> = at_pin.iter().copied().collect();
         let of_base: HashSet<Line> = at_base.iter().copied().collect();
         let (base_kept, _) = self.matched(at_base, &ours_texts);
@@ -42,6 +52,7 @@ impl Ledger {
             }
         }
         let taken_back = self.taken_back();
+        let respelled = self.respelled();
         let mut undone = vec![false; self.steps.len()];
         let mut undone_hunks: Vec<Vec<bool>> =
             self.steps.iter().map(|step| vec![false; step.hunks.len()]).collect();
@@ -58,7 +69,9 @@ impl Ledger {
             let is_back = |line: &Line| {
                 !in_pin.contains(line)
                     && !taken_back.contains(&(index, *line))
-                    && if of_base.contains(line) { kept.contains(line) } else { is_free(*line) }
+                    && self.stands(*line, &respelled, &|line| {
+                        if of_base.contains(&line) { kept.contains(&line) } else { is_free(line) }
+                    })
             };
             let mode_undone = step.mode.is_some_and(|mode| {
                 self.pin.is_some_and(|pin| pin.mode == mode) && ours.is_none_or(|ours| ours.mode != mode)
