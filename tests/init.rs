@@ -98,7 +98,14 @@ fn a_submodule_that_is_only_staged_is_a_pin_too() {
     let project = with_submodule(&upstream, "third_party/up");
     project.run(&["init"]).expect(0);
     assert!(manifest(&project).1.contains(&pin));
-    // So is one that was added after the last commit.
+    // One that is only written down is none: there is no commit.
+    let bare = Project::new();
+    bare.write(".gitmodules", project.read(".gitmodules"));
+    let run = bare.run(&["init"]).expect(2);
+    assert!(run.stderr.contains("stage the submodules that .gitmodules names"), "{}", run.stderr);
+    git(bare.path(), &["init", "-q"]);
+    bare.run(&["init"]).expect(2);
+    // One that was added after the last commit is one, too.
     let (other, second) = self::upstream();
     let project = with_submodule(&upstream, "third_party/up");
     commit(&project);

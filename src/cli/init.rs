@@ -120,8 +120,14 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
         found.retain(|upstream| args.only.iter().any(|name| name == upstream.name.as_str()));
     }
     if found.is_empty() {
+        let has_modules = texts.iter().any(|(file, _)| file == Path::new(".gitmodules"));
+        let staged = if has_modules && args.only.is_empty() {
+            "stage the submodules that .gitmodules names with `git submodule add` or `git add`, or "
+        } else {
+            ""
+        };
         return Err(Failure::input("no pinned upstream was found")
-            .with_hint("name one: overlaid init --url URL --pin COMMIT-OR-TAG"));
+            .with_hint(format!("{staged}name one: overlaid init --url URL --pin COMMIT-OR-TAG")));
     }
     let there = there(root)?;
     let mut rows = Vec::new();

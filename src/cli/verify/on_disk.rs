@@ -115,7 +115,7 @@ impl Checked<'_> {
         Ok(findings)
     }
 
-    /// What `apply` would do about the paths of a tree: nothing is known where it would do nothing, and says then itself
+    /// What `apply` would do about the paths of a tree. Where it would not do anything, none are known: it says itself then
     /// what is in its way. `None`: it would not take the folder for its own.
     fn mended(&self, dir: &Path, wanted: &Wanted, adopt: bool) -> Option<BTreeMap<BString, Mended>> {
         let options = Options { force: true, dry_run: true, adopt };

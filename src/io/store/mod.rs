@@ -137,7 +137,8 @@ impl Store {
     }
 
     /// The commit that a person means by a tag, a branch, `HEAD`, an id or the beginning of one, or by what is counted
-    /// from these (`main~2`, `v1^2`); `None` if nothing has that name. In a clone, `main` is what its upstream has (`origin/main`), not the clone's own branch.
+    /// from these (`main~2`, `v1^2`); `None` if nothing has that name. In a clone, `main` is what its upstream has
+    /// (`origin/main`), not the clone's own branch.
     ///
     /// # Errors
     /// If the name is ambiguous, stands for something else, or the store cannot be read.
