@@ -58,10 +58,11 @@ impl Work<'_> {
         };
         let known: Vec<&Content> = self.base.into_iter().chain(self.pin).collect();
         let mut ledger = Ledger::follow(start, &touches, entry_of(self.pin), &known, self.upstream)?;
-        if is_whole && ledger.may_have_twins(&touches) {
-            ledger.join_at(&self.upstream.choices(self.at_pin, self.exclude(), self.path)?);
-        }
         if is_whole {
+            let dropped = ledger.with_twins(&touches);
+            if !dropped.is_empty() {
+                ledger.join_with_pin(&dropped);
+            }
             self.add_commits(report, &ledger, &touches)?;
         }
         if self.base.is_some() && self.on_base.is_some() && self.older.is_none() {

@@ -148,43 +148,53 @@ impl Ledger {
         }
     }
 
-    /// Whether a version that no touch goes on from has a line that no commit took out, and another one of its text is at the
-    /// pin: a merge that took one side as it is may have had both.
-    pub(in crate::provenance) fn may_have_twins(&self, touches: &[&Touch]) -> bool {
+    /// Versions that no touch goes on from and that have a line which no commit took out, of a text that stands once there
+    /// and once at the pin, as another line: a merge that took one side as it is may have had both.
+    pub(in crate::provenance) fn with_twins(&self, touches: &[&Touch]) -> HashSet<Entry> {
         let before: HashSet<Entry> =
             touches.iter().flat_map(|touch| &touch.before).copied().flatten().collect();
-        let ends: Vec<Entry> = touches
-            .iter()
-            .filter_map(|touch| touch.after)
-            .filter(|after| !before.contains(after) && Some(*after) != self.pin)
-            .collect();
+        let mut ends: HashSet<Entry> = touches.iter().filter_map(|touch| touch.after).collect();
+        ends.retain(|after| !before.contains(after) && Some(*after) != self.pin);
         if ends.is_empty() {
-            return false;
+            return ends;
         }
-        let (mut stays, mut texts) = (vec![false; self.text_of.len()], vec![false; self.texts.len()]);
-        for line in self.lines_at(self.pin) {
-            stays[*line as usize] = true;
-            texts[self.text_of[*line as usize] as usize] = true;
-        }
+        let mut stays = vec![false; self.text_of.len()];
+        self.lines_at(self.pin).iter().for_each(|line| stays[*line as usize] = true);
         let hunks = self.steps.iter().flat_map(|step| &step.hunks);
         hunks.flat_map(|hunk| &hunk.lost).for_each(|line| stays[*line as usize] = true);
-        let is_twin = |line: &Line| {
-            !stays[*line as usize]
-                && texts[self.text_of[*line as usize] as usize]
-                && self.bytes_of(*line).iter().any(u8::is_ascii_alphanumeric)
-        };
-        ends.iter().flat_map(|end| self.lines_at(Some(*end))).any(is_twin)
+        let at_pin = self.once(self.lines_at(self.pin));
+        ends.retain(|end| {
+            let lines = self.lines_at(Some(*end));
+            let open: Vec<Line> = lines.iter().copied().filter(|line| !stays[*line as usize]).collect();
+            let text = |line: &Line| self.text_of[*line as usize];
+            let may_be = |line: &&Line| {
+                at_pin.contains(&text(line)) && self.bytes_of(**line).iter().any(u8::is_ascii_alphanumeric)
+            };
+            let mut twins = open.iter().filter(may_be).peekable();
+            twins.peek().is_some() && {
+                let here = self.once(lines);
+                twins.any(|line| here.contains(&text(line)))
+            }
+        });
+        ends
     }
 
-    /// Joins the lines of all parents of merges that took one side as it is.
-    pub(in crate::provenance) fn join_at(&mut self, merges: &[Touch]) {
-        for merge in merges {
-            let of = |entry: Option<Entry>| entry.and_then(|entry| self.versions.get(&entry).cloned());
-            let Some(after) = of(merge.after) else { continue };
-            let others = merge.before.iter().filter(|entry| **entry != merge.after);
-            let parents: Vec<Arc<Version>> = others.filter_map(|entry| of(*entry)).collect();
-            for parent in parents {
-                self.join(&parent, &after);
+    /// The texts that some lines have once.
+    fn once(&self, lines: &[Line]) -> HashSet<Text> {
+        let mut times: HashMap<Text, usize> = HashMap::with_capacity(lines.len());
+        lines.iter().for_each(|line| *times.entry(self.text_of[*line as usize]).or_default() += 1);
+        times.into_iter().filter(|(_, times)| *times == 1).map(|(text, _)| text).collect()
+    }
+
+    /// Joins the lines of versions that were dropped with those at the pin.
+    pub(in crate::provenance) fn join_with_pin(&mut self, dropped: &HashSet<Entry>) {
+        let version = |entry: Option<Entry>| entry.and_then(|entry| self.versions.get(&entry).cloned());
+        let Some(pin) = version(self.pin) else { return };
+        let mut dropped: Vec<Entry> = dropped.iter().copied().collect();
+        dropped.sort_unstable();
+        for dropped in dropped {
+            if let Some(version) = self.versions.get(&dropped).cloned() {
+                self.join(&version, &pin);
             }
         }
         self.settle();
