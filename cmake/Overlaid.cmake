@@ -210,7 +210,7 @@ function(_overlaid_prepare)
   _overlaid_program("${arg_OVERLAID_EXECUTABLE}" program)
   if(NOT program OR NOT EXISTS "${program}")
     message(FATAL_ERROR "overlaid_fetch(${arg_NAME}): the program overlaid is not there. Install it "
-      "(cargo install overlaid), or say where it is: -DOVERLAID_EXECUTABLE=/path/to/overlaid")
+      "(cargo install --path . in a clone of overlaid's repository), or say where it is: -DOVERLAID_EXECUTABLE=/path/to/overlaid")
   endif()
   set(command "${program}" -C "${root}" -m "${manifest}")
   if(arg_PROFILE)
@@ -243,15 +243,16 @@ function(_overlaid_prepare)
     if(code STREQUAL "1")
       message(WARNING "overlaid_fetch(${arg_NAME}): the tree is not what the manifest says, and "
         "FETCHCONTENT_FULLY_DISCONNECTED keeps it as it is:\n  ${tree}\n")
+    elseif(code STREQUAL "3")
+      # Somebody's edits are in the tree, or the overlays do not fit: it is not what it says either.
+      message(WARNING "overlaid_fetch(${arg_NAME}): the tree is not what the manifest says, and "
+        "FETCHCONTENT_FULLY_DISCONNECTED keeps it as it is:\n  ${messages}\n")
+      set(script "")
     else()
       message(WARNING "overlaid_fetch(${arg_NAME}): cannot tell whether the tree is what the manifest says:\n"
         "  ${messages}\n")
-      set(script "")
-      # With code 3, somebody's edits are in the tree, or the overlays do not fit: it is not what it says.
-      if(NOT code STREQUAL "3")
-        _overlaid_attested("${tree}" attested)
-        set(script "set(OVERLAID_RESULT_FINGERPRINT [[${attested}]])")
-      endif()
+      _overlaid_attested("${tree}" attested)
+      set(script "set(OVERLAID_RESULT_FINGERPRINT [[${attested}]])")
     endif()
   elseif(NOT code STREQUAL "0")
     if(NOT code MATCHES "^[0-9]+$")

@@ -421,6 +421,10 @@ pub enum UpstreamError {
     },
 }
 
+/// What to do where a lock does not have what is asked. It cannot tell a path that is new to it from one that nobody has.
+pub const NOT_LOCKED: &str =
+    "if no path is misspelt, write the lock anew where the upstream can be read: overlaid lock";
+
 impl fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -315,7 +315,12 @@ fn fully_disconnected_the_tree_stays_as_it_is() {
     assert_eq!(fingerprint(&run), attested, "it is that of the tree");
     // An edit makes it a tree that nobody knows, and so does a run that was interrupted.
     write(&site.tree().join("include/value.h"), "#define VALUE 9\n");
-    assert_eq!(fingerprint(&site.configure(&[disconnected]).expect(0)), "");
+    let run = site.configure(&[disconnected]).expect(0);
+    assert_eq!(fingerprint(&run), "");
+    assert!(
+        run.stderr.contains("the tree is not what the manifest says") && run.stderr.contains("local edit")
+    );
+    assert!(!run.stderr.contains("cannot tell"), "{}", run.stderr);
     write(&site.tree().join("include/value.h"), "#define VALUE 2\n");
     assert_eq!(fingerprint(&site.configure(&[disconnected]).expect(0)), attested);
     let attestation = site.tree().join(".overlaid/attestation.json");

@@ -365,3 +365,28 @@ fn what_the_cmake_module_watches_does_not_count_as_read() {
     paths.sort_unstable();
     assert_eq!(paths, ["include/idle.h", "unused.cmake"]);
 }
+
+#[test]
+fn the_tree_that_a_build_really_read_is_named() {
+    let site = site(USED, "");
+    site.project.run(&["apply"]).expect(0);
+    let top = site.project.path();
+    let other = top.join("b/_deps/up-src");
+    std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+    run("cp", &["-a", site.project.tree().to_str().unwrap(), other.to_str().unwrap()]);
+    let build = top.join("b");
+    site.build_in(&other, &build, "Ninja");
+    for says in ["the build has another tree of ours", "the build read a file of that path in another folder"]
+    {
+        let run = site.project.run(&["verify", "--build", "b"]).expect(1);
+        let hint = "overlaid verify --tree b/_deps/up-src --build b";
+        assert!(run.stdout.contains("error[not-compiled]"), "{}", run.stdout);
+        assert!(run.stdout.contains(says) && run.stdout.contains(hint), "{}", run.stdout);
+        // What is named tells the build from the tree.
+        let words: Vec<&str> = hint.split(' ').skip(1).collect();
+        let run = site.project.run(&words);
+        assert!(!run.stdout.contains("not-compiled"), "{}", run.stdout);
+        // A folder that does not say what it is.
+        let _ = std::fs::remove_dir_all(other.join(".overlaid"));
+    }
+}

@@ -62,21 +62,100 @@ fn pins_of_every_format_become_a_manifest_that_works() {
     });
 }
 
-#[test]
-fn a_submodule_is_a_pin() {
-    let (upstream, pin) = upstream();
+/// A repository of ours with the upstream as a submodule that is staged.
+fn with_submodule(upstream: &Upstream, folder: &str) -> Project {
     let project = Project::new();
     git(project.path(), &["init", "-q"]);
     let url = upstream.path().to_str().unwrap().to_owned();
-    git(
-        project.path(),
-        &["-c", "protocol.file.allow=always", "submodule", "add", "-q", &url, "third_party/up"],
-    );
+    git(project.path(), &["-c", "protocol.file.allow=always", "submodule", "add", "-q", &url, folder]);
+    project
+}
+
+fn commit(project: &Project) {
     let who = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
     git(project.path(), &[&who[..], &["commit", "-qm", "submodule"]].concat());
+}
+
+#[test]
+fn a_submodule_is_a_pin_and_the_tree() {
+    let (upstream, pin) = upstream();
+    let project = with_submodule(&upstream, "third_party/up");
+    commit(&project);
     let run = project.run(&["init"]).expect(0);
     assert!(run.stdout.contains("submodule"), "{}", run.stdout);
+    let text = manifest(&project).1;
+    assert!(text.contains(&pin) && text.contains("\ntree = \"third_party/up\"\n"), "{text}");
+    // What is named next works as it stands.
+    let (_, next) = run.stderr.trim_end().rsplit_once("or overlaid ").unwrap();
+    assert_eq!(next, "apply --tree third_party/up");
+    project.run(&next.split(' ').collect::<Vec<_>>()).expect(0);
+    project.run(&["verify"]).expect(0);
+}
+
+#[test]
+fn a_submodule_that_is_only_staged_is_a_pin_too() {
+    let (upstream, pin) = upstream();
+    let project = with_submodule(&upstream, "third_party/up");
+    project.run(&["init"]).expect(0);
     assert!(manifest(&project).1.contains(&pin));
+    // One that is only written down is none: there is no commit.
+    let bare = Project::new();
+    bare.write(".gitmodules", project.read(".gitmodules"));
+    let run = bare.run(&["init"]).expect(2);
+    assert!(run.stderr.contains("stage the submodules that .gitmodules names"), "{}", run.stderr);
+    git(bare.path(), &["init", "-q"]);
+    bare.run(&["init"]).expect(2);
+    // One that was added after the last commit is one, too.
+    let (other, second) = self::upstream();
+    let project = with_submodule(&upstream, "third_party/up");
+    commit(&project);
+    let url = other.path().to_str().unwrap().to_owned();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q", &url, "other"];
+    git(project.path(), &add);
+    let json = project.run(&["init", "--json"]).expect(0).json();
+    let pins: Vec<_> = json["upstreams"].as_array().unwrap().iter().map(|found| &found["pin"]).collect();
+    assert!(pins.contains(&&pin.into()) && pins.contains(&&second.into()), "{json}");
+}
+
+#[test]
+fn a_submodule_where_no_tree_can_be_is_a_pin_all_the_same() {
+    let (upstream, pin) = upstream();
+    let project = with_submodule(&upstream, "docs/upstream/up");
+    project.run(&["init"]).expect(0);
+    let text = manifest(&project).1;
+    assert!(text.contains(&pin) && !text.contains("tree ="), "{text}");
+}
+
+#[test]
+fn what_a_revision_is_is_said() {
+    let (upstream, pin) = upstream();
+    let first = upstream.git(&["rev-parse", "main~1"]);
+    let local = upstream.path().display().to_string();
+    for (revision, called, commit) in [
+        (&pin[..10], "an abbreviated id", &pin),
+        ("main~1", "counted from another commit", &first),
+        ("v1.0^1", "counted from another commit", &first),
+        ("main^0~", "counted from another commit", &first),
+        ("v1.0", "a tag", &pin),
+        ("main", "a branch that moves", &pin),
+    ] {
+        let project = Project::new();
+        let run = project.run(&["init", "--url", &local, "--name", "up", "--pin", revision]).expect(0);
+        let said = format!("up: {revision}, {called}, is commit {commit}");
+        assert!(run.stdout.contains(&said), "{said}\n{}", run.stdout);
+        assert!(manifest(&project).1.contains(commit.as_str()));
+    }
+    let project = Project::new();
+    for revision in ["main~2", "main^2", "main~x", "main~1\u{e9}", "~1", "main@"] {
+        let run = project.run(&["init", "--url", &local, "--name", "up", "--pin", revision]).expect(4);
+        assert!(run.stdout.contains("the full id of a commit"), "{revision}: {}", run.stdout);
+    }
+    // Of a repository that is elsewhere, only names are known.
+    let url = format!("file://{local}");
+    for revision in ["main~1", &pin[..10]] {
+        let run = project.run(&["init", "--url", &url, "--name", "up", "--pin", revision]).expect(4);
+        assert!(run.stdout.contains("in a clone: OVERLAID_UPSTREAM_UP=DIR"), "{}", run.stdout);
+    }
 }
 
 #[test]

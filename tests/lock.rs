@@ -694,6 +694,7 @@ fn a_path_that_an_old_lock_does_not_have_is_no_edit() {
     vanish(&upstream);
     let run = run_without_git(&project, &["--offline", "apply", "--tree", "tree"]).expect(4);
     assert!(run.stderr.contains("the lock file does not have docs/a.md"), "{}", run.stderr);
+    assert!(run.stderr.contains("if no path is misspelt, write the lock anew"), "{}", run.stderr);
     assert!(run.stderr.contains("overlaid lock") && !run.stderr.contains("unknown file"), "{}", run.stderr);
     assert_eq!(read(&dir, "docs/a.md"), "a\n");
 }

@@ -516,3 +516,117 @@ fn a_tree_that_was_never_made_may_be_one_in_another_folder() {
     let run = project.run(&["verify", "--tree", "nowhere"]).expect(1);
     assert!(run.stdout.contains("make it: overlaid apply --tree nowhere"), "{}", run.stdout);
 }
+
+#[test]
+fn a_condition_that_no_profile_can_fulfil_is_found() {
+    let (upstream, [first, _]) = kernel();
+    let profile = |features: &str| format!("when = [\"nope\"]\n[profile.cpu]\n{features}\n");
+    for (more, expected) in [
+        (profile("features = [\"gpu\"]"), &["warning unknown-feature - -"][..]),
+        (profile("features = [\"nope\"]"), &[]),
+        // No profile turns anything on: features are the build's to name.
+        (profile(""), &[]),
+        ("when = [\"nope\"]\n".to_owned(), &[]),
+    ] {
+        let project = project(&upstream, &first, &first, &more, DELTA);
+        assert_eq!(verify(&project), expected, "{more}");
+        project.run(&["apply"]).expect(0);
+        let strict = if expected.is_empty() { 0 } else { 1 };
+        project.run(&["verify", "--strict"]).expect(strict);
+    }
+}
+
+#[test]
+fn force_is_advised_only_where_apply_would_refuse() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    project.run(&["apply"]).expect(0);
+    // The tree has what an earlier run wrote.
+    project.write("overlays/up/src/kernel.cu", DELTA.replace('2', "3"));
+    let run = project.run(&["verify"]).expect(1);
+    assert!(run.stdout.contains("tree-content") && !run.stdout.contains("--force"), "{}", run.stdout);
+    project.run(&["apply"]).expect(0);
+    project.run(&["verify"]).expect(0);
+    // It has something of somebody's.
+    write(&project.tree().join("src/kernel.cu"), "int mine;\n");
+    let run = project.run(&["verify"]).expect(1);
+    assert!(
+        run.stdout.contains("a copy of what is there is kept): overlaid") && run.stdout.contains("--force")
+    );
+    project.run(&["apply"]).expect(3);
+    project.run(&["apply", "--force"]).expect(0);
+    // An overlay that went: what it wrote is ours to replace, whether upstream has the file or not.
+    project.write("manifests/up.toml", crate::support::manifest(&upstream, &first, ""));
+    let run = project.run(&["verify"]).expect(1);
+    assert!(!run.stdout.contains("make an overlay of it"), "{}", run.stdout);
+    project.run(&["apply"]).expect(0);
+}
+
+#[test]
+fn a_folder_at_the_pins_bytes_needs_no_force() {
+    let (upstream, [first, _]) = kernel();
+    let project = project(&upstream, &first, &first, "", DELTA);
+    let folder = project.path().join("third_party/up");
+    write(&folder.join("src/kernel.cu"), V1);
+    write(&folder.join("docs/a.md"), "read me\n");
+    let run = project.run(&["verify", "--tree", "third_party/up"]).expect(1);
+    assert!(run.stdout.contains("tree-content") && !run.stdout.contains("--force"), "{}", run.stdout);
+    // The manifest can say where it is; to take it as it is has to be said all the same.
+    let manifest = project.read("manifests/up.toml");
+    let with_tree = manifest.replacen("[upstream]\n", "[upstream]\ntree = \"third_party/up\"\n", 1);
+    project.write("manifests/up.toml", with_tree);
+    let run = project.run(&["verify"]).expect(1);
+    let hint = run.stdout.lines().find_map(|line| line.split_once("put it right: overlaid "));
+    let (_, hint) = hint.unwrap_or_else(|| panic!("{}", run.stdout));
+    project.run(&hint.split(' ').collect::<Vec<_>>()).expect(0);
+    project.run(&["verify"]).expect(0);
+    project.run(&["apply"]).expect(0);
+}
+
+#[test]
+fn a_tree_of_other_features_is_said_to_be_one() {
+    let (upstream, [first, _]) = kernel();
+    let more = "when = [\"exact\", \"!slow\"]\n";
+    let hint = |project: &Project, args: &[&str]| {
+        let document = project.run(&[&["--json", "verify"], args].concat()).json();
+        let findings = document["findings"].as_array().unwrap().iter();
+        let mut hints = findings.filter(|finding| finding["code"] == "attestation-differs");
+        hints.next().map(|finding| finding["hint"].as_str().unwrap().to_owned()).unwrap_or_default()
+    };
+    let tree = |project: &Project, args: &[&str]| project.run(&[args, &["apply"]].concat()).expect(0);
+    let plain = project(&upstream, &first, &first, more, DELTA);
+    tree(&plain, &["--features", "exact"]);
+    assert!(
+        hint(&plain, &[]).contains("made with `exact` on: if that is meant, name it with --features exact; ")
+    );
+    assert_eq!(hint(&plain, &["--features", "exact"]), "");
+    // It was, and the overlay is another one by now.
+    plain.write("overlays/up/src/kernel.cu", DELTA.replace('2', "3"));
+    assert_eq!(
+        hint(&plain, &["--features", "exact"]),
+        "bring the tree to what the manifest says: overlaid --features exact apply"
+    );
+    tree(&plain, &[]);
+    assert!(
+        hint(&plain, &["--features", "exact"])
+            .starts_with("it was made without features; if that is not meant, ")
+    );
+    // A feature that the manifest does not name any more.
+    tree(&plain, &["--features", "exact"]);
+    let manifest = plain.read("manifests/up.toml");
+    plain.write("manifests/up.toml", manifest.replace("\"exact\"", "\"precise\""));
+    assert!(hint(&plain, &[]).ends_with("name them with --features or --profile"));
+    // With profiles, they are what turns features on.
+    let profiles = format!(
+        "{more}[profile.fast]\nfeatures = [\"slow\"]\n[profile.right]\nfeatures = [\"exact\"]\n[profile.plain]\n"
+    );
+    let several = project(&upstream, &first, &first, &profiles, DELTA);
+    tree(&several, &["--profile", "right"]);
+    assert_eq!(hint(&several, &[]), "", "one of the profiles is that");
+    assert!(hint(&several, &["--profile", "plain"]).contains("name it with --profile right; "));
+    tree(&several, &["--profile", "right", "--features", "slow"]);
+    assert!(
+        hint(&several, &[])
+            .contains("made with `exact`, `slow` on: if that is meant, name it with --profile ")
+    );
+}

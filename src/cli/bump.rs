@@ -235,7 +235,7 @@ fn abort(context: &Context, ui: &mut Ui) -> Result<Answer, Failure> {
     let kept = work.end(state.as_ref(), None)?;
     ui.note(format_args!("given up: the pin stays at {}", workspace.manifest.upstream.pin.value));
     if let Some(kept) = kept {
-        ui.note(format_args!("what you made of the conflicts is in `{}`", kept.display()));
+        ui.note(format_args!("what you made of the conflicts is in `{}`", kept.dir.display()));
     }
     Ok(Answer::Yes)
 }
@@ -374,7 +374,7 @@ impl Bump<'_> {
         self.report(&plan, &state.called, as_markdown, Some(&done), ui);
         show::written(&done, ui);
         if let Some(kept) = kept {
-            ui.note(format_args!("what you made of conflicts and was not used is in {}", kept.display()));
+            show::unused(&kept, ui);
         }
         Ok(Answer::Yes)
     }

@@ -9,7 +9,7 @@ use crate::io::workspace::Workspace;
 use crate::overlay::Resolution;
 use crate::plan::Wanted;
 use crate::verify::Finding;
-use crate::verify::compiled::{Build, Overlaid, Reading, check, judge};
+use crate::verify::compiled::{Build, Overlaid, Reading, check, judge, read_elsewhere};
 
 use super::apply::plural;
 use super::{Context, Failure, Ui};
@@ -45,7 +45,8 @@ pub(super) fn check_build(
         }
     };
     let mut findings = Vec::new();
-    let elsewhere = if tree.is_dir() { None } else { built_tree(&build, wanted)? };
+    let real_tree = tree.canonicalize().ok();
+    let ours = built_tree(&build, wanted)?.filter(|dir| dir.canonicalize().ok() != real_tree);
     let (mut compiled, mut configured) = (0, 0);
     for (path, content) in &wanted.changes {
         let file = built::without_links_on_the_way(&tree.join(path.to_os_path()));
@@ -64,18 +65,29 @@ pub(super) fn check_build(
             _ => {}
         }
         let mut finding = check(&overlaid, &reading, &shown);
-        if !tree.is_dir()
-            && let Some(finding) = &mut finding
-            && finding.diagnostic.code == "compiled-unknown"
-        {
-            let verify = |dir: &Path| context.command("verify", Some(dir));
-            finding.diagnostic.hint = Some(match &elsewhere {
-                Some(dir) => {
-                    let folder = crate::escape::for_shell(&shown);
-                    format!("the build has another tree of ours: {} --build {folder}", verify(dir))
+        let is_elsewhere = match reading {
+            Reading::NotRead => true,
+            Reading::Unknown { .. } => !tree.is_dir(),
+            _ => false,
+        };
+        if let Some(finding) = finding.as_mut().filter(|_| is_elsewhere) {
+            let verify = |dir: &Path| {
+                let folder = crate::escape::for_shell(&shown);
+                format!("{} --build {folder}", context.command("verify", Some(&from_here(dir))))
+            };
+            let read = read_elsewhere(&overlaid, &build);
+            let hint = match (&ours, &read) {
+                (Some(dir), _) => Some(format!("the build has another tree of ours: {}", verify(dir))),
+                (None, Some(dir)) => Some(format!(
+                    "the build read a file of that path in another folder; if that is the tree: {}",
+                    verify(dir)
+                )),
+                (None, None) if !tree.is_dir() => {
+                    Some("name the folder of the tree that was built: --tree DIR".to_owned())
                 }
-                None => "name the folder of the tree that was built: --tree DIR".to_owned(),
-            });
+                (None, None) => None,
+            };
+            finding.diagnostic.hint = hint.or(finding.diagnostic.hint.take());
         }
         findings.extend(finding);
     }
@@ -88,6 +100,13 @@ pub(super) fn check_build(
         ));
     }
     Ok(findings)
+}
+
+/// A folder as a person would write it: relative, if it is below the one that the command runs in.
+fn from_here(dir: &Path) -> PathBuf {
+    let here = Path::new(".").canonicalize().ok();
+    let inside = here.as_ref().and_then(|here| dir.strip_prefix(here).ok());
+    inside.filter(|inside| *inside != Path::new("")).unwrap_or(dir).to_owned()
 }
 
 /// A folder of which the build read something and that says that it is a tree of this upstream.

@@ -180,9 +180,7 @@ impl From<crate::upstream::UpstreamError> for Failure {
             UpstreamError::Missing { .. } => {
                 Some("run again without --offline, or fetch it into the clone with git fetch")
             }
-            UpstreamError::NotLocked { .. } => {
-                Some("write the lock anew where the upstream can be read: overlaid lock")
-            }
+            UpstreamError::NotLocked { .. } => Some(crate::upstream::NOT_LOCKED),
             _ => None,
         };
         let failure = Failure::environment(for_terminal(error.to_string()));

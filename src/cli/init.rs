@@ -12,7 +12,7 @@ use crate::escape::for_terminal;
 use crate::id::{CommitId, Name};
 use crate::import::name;
 use crate::io::repository_files::{as_text, submodules, texts};
-use crate::io::store::{Environment, Standing, resolve_revision, variable};
+use crate::io::store::{Environment, Named, Standing, resolve_revision, variable};
 use crate::io::workspace::{Workspace, find_manifests};
 use crate::pins::group::{Placed, Upstream, upstreams};
 use crate::pins::{Pin, of_file, repeats};
@@ -43,7 +43,7 @@ pub struct Args {
     /// The repository of an upstream, instead of looking for some
     #[arg(long, value_name = "URL", requires = "pin")]
     url: Option<String>,
-    /// The commit, tag or branch of that repository
+    /// The commit, by its full id, the tag or the branch; of a repository at a path, an abbreviated id or main~1, too
     #[arg(long, value_name = "REV", requires = "url")]
     pin: Option<String>,
     /// The name of that upstream
@@ -63,7 +63,7 @@ pub struct Args {
 /// What becomes of an upstream.
 enum Outcome {
     /// A manifest with these places.
-    New { commit: CommitId, places: Vec<(PathBuf, repeats::Place)>, is_branch: bool },
+    New { commit: CommitId, places: Vec<(PathBuf, repeats::Place)>, named: BTreeMap<String, Named> },
     /// One that is there, as this file.
     There(PathBuf),
     /// It is pinned at several commits.
@@ -72,6 +72,8 @@ enum Outcome {
     Nothing(String),
     /// A revision that was not looked up.
     Offline(String),
+    /// A revision that only a clone knows.
+    NeedsClone(String),
     /// A repository that cannot be asked, or an address that is not taken.
     Failed(String),
 }
@@ -81,7 +83,9 @@ impl Outcome {
         match self {
             Outcome::New { .. } | Outcome::There(_) => Answer::Yes,
             Outcome::Several(_) => Answer::NeedsPerson,
-            Outcome::Nothing(_) | Outcome::Offline(_) | Outcome::Failed(_) => Answer::Unknown,
+            Outcome::Nothing(_) | Outcome::Offline(_) | Outcome::NeedsClone(_) | Outcome::Failed(_) => {
+                Answer::Unknown
+            }
         }
     }
 
@@ -91,7 +95,7 @@ impl Outcome {
             Outcome::There(_) => "is there",
             Outcome::Several(_) => "several commits",
             Outcome::Nothing(_) => "not found",
-            Outcome::Offline(_) => "not looked up",
+            Outcome::Offline(_) | Outcome::NeedsClone(_) => "not looked up",
             Outcome::Failed(_) => "cannot be asked",
         }
     }
@@ -110,14 +114,20 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
     let texts = texts(root)?;
     let mut found = match (&args.url, &args.pin) {
         (Some(url), Some(pin)) => vec![named(url, pin, args.name.as_deref())?],
-        _ => upstreams(pins(root, &texts)),
+        _ => upstreams(pins(root, &texts)?),
     };
     if !args.only.is_empty() {
         found.retain(|upstream| args.only.iter().any(|name| name == upstream.name.as_str()));
     }
     if found.is_empty() {
+        let has_modules = texts.iter().any(|(file, _)| file == Path::new(".gitmodules"));
+        let staged = if has_modules && args.only.is_empty() {
+            "stage the submodules that .gitmodules names with `git submodule add` or `git add`, or "
+        } else {
+            ""
+        };
         return Err(Failure::input("no pinned upstream was found")
-            .with_hint("name one: overlaid init --url URL --pin COMMIT-OR-TAG"));
+            .with_hint(format!("{staged}name one: overlaid init --url URL --pin COMMIT-OR-TAG")));
     }
     let there = there(root)?;
     let mut rows = Vec::new();
@@ -136,7 +146,7 @@ pub fn run(context: &Context, args: &Args, ui: &mut Ui) -> Result<Answer, Failur
 
 fn named(url: &str, pin: &str, given: Option<&str>) -> Result<Upstream, Failure> {
     let pin = Pin { by: "--pin", name: None, url: url.to_owned(), revision: pin.to_owned(), line: 0 };
-    let placed = Placed { file: PathBuf::new(), pin };
+    let placed = Placed { file: PathBuf::new(), pin, sources: None };
     let hint = "give it a name: --name NAME";
     let mut found = upstreams(vec![placed]);
     let mut upstream = found.pop().ok_or_else(|| Failure::input("the URL gives no name").with_hint(hint))?;
@@ -148,22 +158,26 @@ fn named(url: &str, pin: &str, given: Option<&str>) -> Result<Upstream, Failure>
 }
 
 /// The pins of all files, and the submodules.
-fn pins(root: &Path, texts: &[(PathBuf, String)]) -> Vec<Placed> {
+fn pins(root: &Path, texts: &[(PathBuf, String)]) -> Result<Vec<Placed>, Failure> {
     let mut pins = Vec::new();
     for (file, text) in texts {
         let Some(path) = as_text(file) else { continue };
-        pins.extend(of_file(path, text).into_iter().map(|pin| Placed { file: file.clone(), pin }));
+        pins.extend(of_file(path, text).into_iter().map(|pin| Placed {
+            file: file.clone(),
+            pin,
+            sources: None,
+        }));
         if path == ".gitmodules" {
-            for module in submodules(root, text, "") {
+            for module in submodules(root, text, "")? {
                 let line = text.lines().position(|line| line.contains(&module.path)).map_or(1, |at| at + 1);
                 let revision = module.commit.to_string();
                 let name = name::of_text(&module.path).map(|name| name.to_string());
                 let pin = Pin { by: "submodule", name, url: module.url, revision, line };
-                pins.push(Placed { file: file.clone(), pin });
+                pins.push(Placed { file: file.clone(), pin, sources: Some(module.path) });
             }
         }
     }
-    pins
+    Ok(pins)
 }
 
 /// The upstreams of the manifests that are there: their file, name and URL.
@@ -190,12 +204,11 @@ fn judge(
     let environment = Environment::of_process();
     let root = std::path::absolute(&context.root).unwrap_or_else(|_| context.root.clone());
     let mut commits: BTreeMap<CommitId, Vec<String>> = BTreeMap::new();
-    let mut is_branch = false;
-    let mut known: BTreeMap<&str, CommitId> = BTreeMap::new();
+    let mut known: BTreeMap<&str, (CommitId, Named)> = BTreeMap::new();
     for placed in &upstream.pins {
         let revision = placed.pin.revision.as_str();
-        let commit = match known.get(revision) {
-            Some(commit) => *commit,
+        let (commit, named) = match known.get(revision) {
+            Some(found) => *found,
             None => match resolve_revision(
                 &upstream.name,
                 &upstream.url,
@@ -204,17 +217,15 @@ fn judge(
                 context.offline,
                 &environment,
             ) {
-                Ok(Standing::Fixed(commit)) => commit,
-                Ok(Standing::Branch(commit)) => {
-                    is_branch = true;
-                    commit
-                }
+                Ok(Standing::Commit(commit, named)) => (commit, named),
+                Ok(Standing::Unclear(why)) => return Outcome::Failed(why),
+                Ok(Standing::NeedsClone) => return Outcome::NeedsClone(revision.to_owned()),
                 Ok(Standing::Nothing) => return Outcome::Nothing(revision.to_owned()),
                 Ok(Standing::Offline) => return Outcome::Offline(revision.to_owned()),
                 Err(error) => return Outcome::Failed(error.to_string()),
             },
         };
-        known.insert(revision, commit);
+        known.insert(revision, (commit, named));
         commits.entry(commit).or_default().push(place_of(placed));
     }
     let mut all = commits.keys().copied();
@@ -223,7 +234,8 @@ fn judge(
             let found = texts.iter().flat_map(|(file, text)| {
                 repeats::find(text, commit).into_iter().map(move |place| (file.clone(), place))
             });
-            Outcome::New { commit, places: found.collect(), is_branch }
+            let named = known.iter().map(|(revision, (_, named))| ((*revision).to_owned(), *named)).collect();
+            Outcome::New { commit, places: found.collect(), named }
         }
         _ => Outcome::Several(commits),
     }
@@ -278,17 +290,20 @@ fn shortened(revision: &str) -> String {
 /// What the table has no room for.
 fn notes(upstream: &Upstream, outcome: &Outcome) -> Vec<String> {
     match outcome {
-        Outcome::New { commit, places, is_branch } => {
+        Outcome::New { commit, places, named } => {
             let mut notes = Vec::new();
-            if upstream.revisions().iter().any(|revision| CommitId::parse(revision).is_err()) {
-                let moves = if *is_branch { ", a branch that moves" } else { "" };
-                let revisions: Vec<&str> = upstream.revisions().into_iter().collect();
+            let called: Vec<String> = named
+                .iter()
+                .filter(|(_, named)| **named != Named::Id)
+                .map(|(revision, named)| format!("{revision}, {},", named.as_str()))
+                .collect();
+            if !called.is_empty() {
                 let is_in_a_file = upstream.pins.iter().any(|placed| placed.pin.line > 0);
                 let advice = match is_in_a_file {
                     true => "; `also-pinned` cannot watch a place that names it so: write the commit there",
                     false => "",
                 };
-                notes.push(format!("{}{moves} is commit {commit}{advice}", revisions.join(", ")));
+                notes.push(format!("{} is commit {commit}{advice}", called.join(" ")));
             }
             notes.extend(places.iter().map(|(file, place)| match &place.regex {
                 Some(_) => format!("also pinned in {}:{}", file.display(), place.line),
@@ -310,7 +325,16 @@ fn notes(upstream: &Upstream, outcome: &Outcome) -> Vec<String> {
                 "write the one that holds in all of them, and run it again".to_owned(),
             ]
         }
-        Outcome::Nothing(revision) => vec![format!("{} has no `{revision}`", upstream.url)],
+        Outcome::Nothing(revision) => vec![format!(
+            "{} has no `{revision}`: name a tag, a branch or the full id of a commit",
+            upstream.url
+        )],
+        Outcome::NeedsClone(revision) => vec![format!(
+            "`{revision}` is no tag and no branch; a commit of {} that is named in another way than by its full id can \
+             only be looked up in a clone: {}=DIR",
+            upstream.url,
+            variable(&upstream.name)
+        )],
         Outcome::Offline(revision) => vec![format!(
             "`{revision}` has to be looked up: run it without --offline, or name a clone: {}=DIR",
             variable(&upstream.name)

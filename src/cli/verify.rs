@@ -156,7 +156,8 @@ struct Checked<'a> {
 impl Checked<'_> {
     fn check(&self, args: &Args, ui: &mut Ui) -> Result<Vec<Finding>, Failure> {
         let (workspace, manifest) = (self.workspace, &self.workspace.manifest);
-        let mut findings: Vec<Finding> = workspace.problems.iter().cloned().map(Finding::from).collect();
+        let of_manifest = workspace.problems.iter().chain(&workspace.warnings);
+        let mut findings: Vec<Finding> = of_manifest.cloned().map(Finding::from).collect();
         let loaded: Vec<&Loaded> = workspace.overlays.iter().collect();
         let reports = inspect_all(workspace, &loaded, self.store);
         for (loaded, report) in loaded.iter().zip(&reports) {

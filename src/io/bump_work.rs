@@ -66,6 +66,52 @@ pub struct Asked {
     written: Option<BlobId>,
 }
 
+/// What a person wrote that went into no overlay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Where it is now, relative to the repository.
+    pub dir: PathBuf,
+    /// The files in there, and why each was not used.
+    pub files: Vec<(PathBuf, Unused)>,
+}
+
+/// Why what a person wrote was not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unused {
+    /// The move was given up.
+    GivenUp,
+    /// The manifest has no such overlay any more.
+    NoOverlay(String),
+    /// The overlay was dropped.
+    Dropped(OverlayName),
+    /// The overlay stands, and got something else: the question changed since, or the file is none that was asked for.
+    NotAsked,
+}
+
+impl std::fmt::Display for Unused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unused::GivenUp => f.write_str("the bump was given up"),
+            Unused::NoOverlay(name) => write!(f, "the manifest has no overlay `{name}` any more"),
+            Unused::Dropped(name) => write!(f, "overlay `{name}` was dropped: upstream has all of it"),
+            Unused::NotAsked => f.write_str("it is no answer to what was asked last"),
+        }
+    }
+}
+
+impl Unused {
+    /// Why a file of the work folder was not used. `written`: the plan that was carried out.
+    fn of(file: &Path, written: Option<&Plan>) -> Self {
+        let Some(plan) = written else { return Unused::GivenUp };
+        let name = file.iter().next().unwrap_or_default().to_string_lossy();
+        match plan.overlays.iter().find(|overlay| overlay.name.as_str() == name) {
+            None => Unused::NoOverlay(name.into_owned()),
+            Some(overlay) if overlay.fate == Fate::Dropped => Unused::Dropped(overlay.name.clone()),
+            Some(_) => Unused::NotAsked,
+        }
+    }
+}
+
 /// What a person made of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
@@ -270,27 +316,28 @@ impl Work {
         })
     }
 
-    /// Ends the move. What a person wrote and what is not in an overlay now is kept: where, relative to the repository.
+    /// Ends the move. What a person wrote is kept, unless it is in an overlay now or is just what upstream has.
     /// `state`: `None` if it cannot be understood. `written`: the plan that was carried out; `None`: none was.
     ///
     /// # Errors
     /// If files cannot be read, moved or removed.
-    pub fn end(&self, state: Option<&State>, written: Option<&Plan>) -> Result<Option<PathBuf>> {
+    pub fn end(&self, state: Option<&State>, written: Option<&Plan>) -> Result<Option<Kept>> {
         let disk = Disk::new(&self.root);
         let dir = self.root.join(&self.dir);
         let ours = Ours::of(state, written);
-        let mut is_kept = false;
+        let mut files = Vec::new();
         for file in disk.list(&self.dir)? {
             let Some(content) = disk.read(&self.dir.join(&file))? else { continue };
             let is_note = file == Path::new(STATE) || file == Path::new(&format!("{STATE}.new"));
             if !is_note && !ours.has(&file, &content) {
-                is_kept = true;
+                let why = Unused::of(&file, written);
+                files.push((file, why));
             } else if file != Path::new(STATE) {
                 let path = dir.join(&file);
                 fs::remove_file(&path).map_err(io_at(&path))?;
             }
         }
-        if !is_kept {
+        if files.is_empty() {
             fs::remove_dir_all(&dir).map_err(io_at(&dir))?;
             return Ok(None);
         }
@@ -312,7 +359,7 @@ impl Work {
             fs::create_dir_all(parent).map_err(io_at(parent))?;
         }
         fs::rename(&dir, &to).map_err(io_at(&to))?;
-        Ok(Some(kept))
+        Ok(Some(Kept { dir: kept, files }))
     }
 
     /// Moves a file that is in the way aside.
@@ -385,9 +432,12 @@ impl<'a> Ours<'a> {
         let id = BlobId::of(&content.bytes);
         let is_at = |asked: &&Asked| Path::new(asked.overlay.as_str()).join(asked.path.to_os_path()) == file;
         match self.state.and_then(|state| state.asked.iter().find(is_at)) {
-            // The answer to one question is none to another, though it may be the same.
+            // The answer to one question is none to another, though it may be the same. That upstream's side was taken, and
+            // nothing is left of the overlay then, loses nothing.
             Some(asked) => {
-                asked.written == Some(id) || self.used(asked).is_some_and(|used| used.bytes == content.bytes)
+                let [.., theirs] = asked.triple;
+                [asked.written, theirs].contains(&Some(id))
+                    || self.used(asked).is_some_and(|used| used.bytes == content.bytes)
             }
             None => self.known.contains(&id),
         }

@@ -1,5 +1,6 @@
 //! The text files of our own repository in which pins can stand, and its submodules.
 
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,9 @@ const MADE: [&str; 8] =
 
 /// The largest file that is looked into.
 const LARGEST: u64 = 1024 * 1024;
+
+/// The mode of a submodule in an index.
+const SUBMODULE: u32 = 0o160_000;
 
 /// The text files, with their paths relative to the repository, sorted. Left out: what is in folders that builds make, in other
 /// repositories, and in files of more than a mebibyte.
@@ -51,7 +55,7 @@ pub fn texts(root: &Path) -> Result<Vec<(PathBuf, String)>, LoadError> {
     Ok(texts)
 }
 
-/// A submodule of our repository: its path, its URL, and the commit that `HEAD` has there.
+/// A submodule of our repository: its path, its URL, and the commit that `HEAD` has there, or else the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submodule {
     /// The path.
@@ -62,18 +66,48 @@ pub struct Submodule {
     pub commit: CommitId,
 }
 
-/// The submodules that `.gitmodules` names and the last commit has; none if this is no git repository.
-#[must_use]
-pub fn submodules(root: &Path, gitmodules: &str, origin: &str) -> Vec<Submodule> {
-    let Ok(store) = Store::at(root) else { return Vec::new() };
-    let Ok(Some(head)) = store.resolve("HEAD") else { return Vec::new() };
-    let found = gitmodules::urls(gitmodules, origin).into_iter().filter_map(|(path, url)| {
-        let entry = store.entry(head, &UpstreamPath::parse(path.as_bytes()).ok()?).ok()??;
-        let commit =
-            (entry.mode == Mode::Submodule).then(|| CommitId::parse(&entry.id.to_string()).ok())??;
-        Some(Submodule { path, url, commit })
-    });
-    found.collect()
+/// The submodules that `.gitmodules` names and the last commit has, or that are staged for the next one; none if this is
+/// no git repository.
+///
+/// # Errors
+/// If the index cannot be read.
+pub fn submodules(root: &Path, gitmodules: &str, origin: &str) -> Result<Vec<Submodule>, LoadError> {
+    let urls = gitmodules::urls(gitmodules, origin);
+    let Ok(store) = Store::at(root) else { return Ok(Vec::new()) };
+    let head = store.resolve("HEAD").ok().flatten();
+    let in_head = |path: &str| {
+        let entry = store.entry(head?, &UpstreamPath::parse(path.as_bytes()).ok()?).ok()??;
+        (entry.mode == Mode::Submodule).then(|| CommitId::parse(&entry.id.to_string()).ok())?
+    };
+    let mut found = Vec::new();
+    let mut staged = None;
+    for (path, url) in urls {
+        let commit = match in_head(&path) {
+            Some(commit) => Some(commit),
+            None => {
+                let staged = match &mut staged {
+                    Some(staged) => staged,
+                    None => staged.insert(staged_submodules(root)?),
+                };
+                staged.get(path.as_bytes()).copied()
+            }
+        };
+        found.extend(commit.map(|commit| Submodule { path, url, commit }));
+    }
+    Ok(found)
+}
+
+/// The commits of the submodules in the index, by path.
+fn staged_submodules(root: &Path) -> Result<BTreeMap<Vec<u8>, CommitId>, LoadError> {
+    let failed = |error: git2::Error| LoadError::Io {
+        path: root.join(".git/index"),
+        error: std::io::Error::other(error.message().to_owned()),
+    };
+    let index = git2::Repository::open(root).and_then(|repository| repository.index()).map_err(failed)?;
+    let modules = index.iter().filter(|entry| entry.mode == SUBMODULE);
+    let commits =
+        modules.filter_map(|entry| Some((entry.path, CommitId::parse(&entry.id.to_string()).ok()?)));
+    Ok(commits.collect())
 }
 
 /// A path as text, if it is Unicode.

@@ -383,8 +383,10 @@ pub fn undo(lock: &Lock) -> Result<Option<(OverlayName, Done)>, ScratchError> {
     let done = match changed {
         // A run that was killed had taken it back already.
         Some(_) if is_back => {
+            let removed = edits.iter().filter(|edit| edit.after.is_none());
+            let removed = removed.map(|edit| edit.file.clone()).collect();
             let files = edits.into_iter().map(|edit| edit.file).collect();
-            Done { files, before: None, kept: Vec::new() }
+            Done { files, removed, before: None, kept: Vec::new() }
         }
         Some(file) => return Err(ScratchError::Changed(file)),
         None => own_edits::write(lock, &edits)?,

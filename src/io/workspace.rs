@@ -27,6 +27,8 @@ pub struct Workspace {
     pub overlay_files: Vec<PathBuf>,
     /// What is wrong with files and globs.
     pub problems: Vec<Diagnostic>,
+    /// What the manifest says and hardly means. No command refuses it; `verify` shows it.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Why a workspace cannot be loaded.
@@ -87,11 +89,13 @@ impl Workspace {
             Ok(text) => text,
             Err(error) => return Err(LoadError::Manifest(vec![not_utf8(file, &error)])),
         };
-        let (manifest, mut diagnostics) = manifest::parse(file, &text);
+        let (manifest, diagnostics) = manifest::parse(file, &text);
         let Some(manifest) = manifest else {
             return Err(LoadError::Manifest(diagnostics));
         };
-        diagnostics.retain(|diagnostic| diagnostic.severity == Severity::Error);
+        let (problems, mut warnings): (Vec<_>, Vec<_>) =
+            diagnostics.into_iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+        warnings.retain(|diagnostic| diagnostic.severity == Severity::Warning);
         let folder = manifest.overlay_folder();
         let mut loader = Loader {
             files,
@@ -99,7 +103,7 @@ impl Workspace {
             overlay_files: files.list(&folder)?,
             folder,
             manifest: &manifest,
-            problems: diagnostics,
+            problems,
         };
         let overlays: Vec<Loaded> =
             manifest.overlays.iter().map(|overlay| loader.load(overlay)).collect::<Result<_, _>>()?;
@@ -109,7 +113,7 @@ impl Workspace {
                 .iter()
                 .map(|clash| describe_clash(&manifest, clash)),
         );
-        Ok(Self { root: root.to_owned(), manifest, overlays, overlay_files, problems })
+        Ok(Self { root: root.to_owned(), manifest, overlays, overlay_files, problems, warnings })
     }
 
     /// The overlay of this name.

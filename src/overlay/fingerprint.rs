@@ -4,25 +4,33 @@ use std::collections::BTreeSet;
 
 use hmac_sha256::Hash;
 
-use crate::id::{CommitId, Name};
-use crate::tree::Changes;
+use crate::id::{CommitId, Name, UpstreamPath};
+use crate::tree::{Changes, Content, Entry};
 
 /// A hash of the pin, the features that are on and the content that the overlays give: 64 hexadecimal digits
 /// (SHA-256 over a line for each). It changes exactly when what is built can change; a reason or a link that is
 /// edited does not change it.
 #[must_use]
 pub fn fingerprint(pin: CommitId, features: &BTreeSet<Name>, changes: &Changes) -> String {
+    let entries = changes.iter().map(|(path, content)| (path, content.as_ref().map(Content::entry)));
+    fingerprint_of_entries(pin, features, entries)
+}
+
+/// The same where only ids and modes are known, as from an attestation; in the order of the paths.
+#[must_use]
+pub fn fingerprint_of_entries<'a>(
+    pin: CommitId,
+    features: &BTreeSet<Name>,
+    entries: impl IntoIterator<Item = (&'a UpstreamPath, Option<Entry>)>,
+) -> String {
     let mut hash = Hash::new();
     hash.update(format!("overlaid.fingerprint.v1\npin {pin}\n"));
     for feature in features {
         hash.update(format!("feature {feature}\n"));
     }
-    for (path, content) in changes {
-        match content {
-            Some(content) => {
-                let entry = content.entry();
-                hash.update(format!("{} {} ", entry.mode.as_octal(), entry.id));
-            }
+    for (path, entry) in entries {
+        match entry {
+            Some(entry) => hash.update(format!("{} {} ", entry.mode.as_octal(), entry.id)),
             None => hash.update("absent "),
         }
         hash.update(format!("{}:", path.as_bytes().len()));
@@ -35,8 +43,6 @@ pub fn fingerprint(pin: CommitId, features: &BTreeSet<Name>, changes: &Changes) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::UpstreamPath;
-    use crate::tree::Content;
 
     #[test]
     fn every_input_changes_it() {

@@ -19,7 +19,7 @@ use crate::id::{BlobId, OverlayName, UpstreamPath};
 use crate::manifest::{Kind, Overlay, Witness};
 use crate::tree::Content;
 
-pub use fingerprint::fingerprint;
+pub use fingerprint::{fingerprint, fingerprint_of_entries};
 #[cfg(feature = "git")]
 #[cfg(feature = "git")]
 pub use resolve::{Apart, Misfit, resolve_apart};

@@ -11,7 +11,7 @@ use crate::id::{Name, OverlayName, UpstreamPath};
 use crate::manifest::Manifest;
 use crate::plan::Wanted;
 use crate::sorted::SortedSet;
-use crate::upstream::{Upstream, UpstreamError};
+use crate::upstream::{self, Upstream, UpstreamError};
 
 use super::{At, Loaded, Refusal, Resolution, fingerprint, resolve};
 
@@ -46,7 +46,7 @@ impl Unwanted {
     pub fn hint(&self) -> Option<String> {
         match self {
             Unwanted::Upstream(UpstreamError::NotLocked { .. }) => {
-                Some("write the lock anew where the upstream can be read: overlaid lock".to_owned())
+                Some(upstream::NOT_LOCKED.to_owned())
             }
             Unwanted::Upstream(_) => None,
             Unwanted::Needs { .. } => Some(
@@ -58,7 +58,7 @@ impl Unwanted {
                 }
                 format!(
                     "if `overlaid status {}` says absorbed, upstream has it by now: remove the overlay. If not, \
-                     mend the patch",
+                     mend the patch, or the path in it",
                     first.overlay
                 )
             }),

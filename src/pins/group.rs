@@ -15,6 +15,8 @@ pub struct Placed {
     pub file: PathBuf,
     /// The pin.
     pub pin: Pin,
+    /// The folder of the repository in which the sources are because of it: that of a submodule.
+    pub sources: Option<String>,
 }
 
 /// An upstream and where it is pinned.
@@ -29,6 +31,15 @@ pub struct Upstream {
 }
 
 impl Upstream {
+    /// The folder of the repository in which the sources are, if there is one.
+    #[must_use]
+    pub fn sources(&self) -> Option<&str> {
+        let folders: BTreeSet<&str> =
+            self.pins.iter().filter_map(|placed| placed.sources.as_deref()).collect();
+        let mut folders = folders.into_iter();
+        folders.next().filter(|_| folders.next().is_none())
+    }
+
     /// The revisions that it is pinned at; several contradict each other until they are resolved.
     #[must_use]
     pub fn revisions(&self) -> BTreeSet<&str> {
@@ -75,7 +86,7 @@ mod tests {
 
     fn placed(file: &str, url: &str, revision: &str) -> Placed {
         let pin = Pin { by: "CPM", name: None, url: url.to_owned(), revision: revision.to_owned(), line: 1 };
-        Placed { file: file.into(), pin }
+        Placed { file: file.into(), pin, sources: None }
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub mod makefile;
 pub mod ninja_file;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::escape::for_terminal;
@@ -151,6 +151,19 @@ pub fn judge(overlaid: &Overlaid, build: &Build) -> Reading {
         return Reading::Unknown { why: "this build does not record what all of its steps read".to_owned() };
     }
     Reading::NotRead
+}
+
+/// The folder in which a build read the same path, where that is not the tree. For a file at the top of a tree nothing is
+/// said: many folders have a file of its name.
+#[must_use]
+pub fn read_elsewhere(overlaid: &Overlaid, build: &Build) -> Option<PathBuf> {
+    let path = overlaid.path.to_os_path();
+    path.parent().filter(|folder| *folder != Path::new(""))?;
+    let read = build.steps.iter().flat_map(|step| step.inputs.files()).chain(&build.configure);
+    let mut same =
+        read.filter(|file| file.ends_with(path) && **file != overlaid.file && **file != overlaid.target);
+    let depth = path.components().count();
+    same.next()?.ancestors().nth(depth).map(Path::to_owned)
 }
 
 impl Inputs {

@@ -56,8 +56,37 @@ fn what_was_made_of_a_conflict_of_a_removed_overlay_is_kept() {
     let manifest = project.read("manifests/up.toml");
     let (start, rest) = manifest.split_once("\n[[overlay]]\nname = \"clash\"").unwrap();
     project.write("manifests/up.toml", format!("{start}{}", &rest[rest.find("\n[[overlay]]").unwrap()..]));
-    project.run(&["bump", "--continue"]).expect(0);
+    let run = project.run(&["bump", "--continue"]).expect(0);
+    assert!(run.stderr.contains("clash/k.c: the manifest has no overlay `clash` any more"), "{}", run.stderr);
     assert_eq!(project.read(".overlaid/before/2/clash/k.c"), RESOLVED);
+}
+
+/// A patch of one line that upstream took over, and changed once more.
+fn taken_over() -> (Upstream, Project) {
+    let mut upstream = Upstream::new();
+    let base = upstream.commit("start", &[("k.c", NUMBERS)]);
+    upstream.git(&["checkout", "-q", "-b", "side"]);
+    upstream.commit("ours", &[("k.c", &NUMBERS.replace("five", "FIVE"))]);
+    let patch = crate::support::git_bytes(upstream.path(), &["diff", "--full-index", &base, "HEAD"]);
+    upstream.git(&["checkout", "-q", "main"]);
+    upstream.commit("theirs", &[("k.c", &NUMBERS.replace("five", "cinq"))]);
+    let more = format!("[[overlay]]\nname = \"five\"\nbase = \"{base}\"\npatch = \"five.patch\"\n");
+    let project = Project::on(&upstream, &base, &more);
+    project.write("overlays/up/five.patch", patch);
+    (upstream, project)
+}
+
+#[test]
+fn that_upstream_s_side_was_taken_loses_nothing_and_says_so_of_nothing() {
+    let (_upstream, project) = taken_over();
+    project.run(&["bump", "--to", "main"]).expect(3);
+    project.write(".overlaid/bump/up/five/k.c", NUMBERS.replace("five", "cinq"));
+    let run = project.run(&["bump", "--continue", "--drop-absorbed"]).expect(0);
+    assert!(run.stderr.contains("removed overlays/up/five.patch"), "{}", run.stderr);
+    assert!(run.stderr.contains("wrote manifests/up.toml"), "{}", run.stderr);
+    assert!(!run.stderr.contains("was not used"), "{}", run.stderr);
+    assert!(!project.path().join("overlays/up/five.patch").exists());
+    assert!(!project.path().join(".overlaid/before/2").exists());
 }
 
 #[test]

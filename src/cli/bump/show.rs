@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::bump::{Fate, Misfit, Outcome, OverlayPlan, PathPlan, Plan};
 use crate::escape::for_terminal;
-use crate::io::bump_work::Work;
+use crate::io::bump_work::{Kept, Work};
 use crate::io::own_edits::Done;
 use crate::manifest::{Kind, Manifest};
 use crate::overlay::Loaded;
@@ -155,13 +155,22 @@ fn goes_with_path(overlay: &OverlayPlan, loaded: &Loaded, misfit: &Misfit) -> bo
 /// What was written.
 pub(super) fn written(done: &Done, ui: &mut Ui) {
     for file in &done.files {
-        ui.note(format_args!("wrote {}", file.display()));
+        let word = if done.removed.contains(file) { "removed" } else { "wrote" };
+        ui.note(format_args!("{word} {}", file.display()));
     }
     for (file, copy) in &done.kept {
         ui.note(format_args!("somebody had changed {}; a copy is in {}", file.display(), copy.display()));
     }
     if let Some(before) = &done.before {
         ui.note(format_args!("the files of before are in {}", before.display()));
+    }
+}
+
+/// What a person made of conflicts for nothing.
+pub(super) fn unused(kept: &Kept, ui: &mut Ui) {
+    ui.note(format_args!("what you made of conflicts and was not used is in {}:", kept.dir.display()));
+    for (file, why) in &kept.files {
+        ui.note(format_args!("  {}: {why}", for_terminal(file.display().to_string())));
     }
 }
 

@@ -12,6 +12,7 @@
 mod journal;
 mod lock;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -96,6 +97,8 @@ pub enum Pending {
 pub struct Done {
     /// The files that changed, relative to the repository.
     pub files: Vec<PathBuf>,
+    /// Those of them that are not there any more.
+    pub removed: BTreeSet<PathBuf>,
     /// Where the old ones are, relative to the repository.
     pub before: Option<PathBuf>,
     /// Files that somebody else changed in between, with where their content is now.
@@ -123,7 +126,7 @@ pub fn write(lock: &Lock, edits: &[FileEdit]) -> Result<Done, OwnEditError> {
         return Err(OwnEditError::Pending);
     }
     if edits.is_empty() {
-        return Ok(Done { files: Vec::new(), before: None, kept: Vec::new() });
+        return Ok(Done { files: Vec::new(), removed: BTreeSet::new(), before: None, kept: Vec::new() });
     }
     let place = Place::open(root)?;
     place.clear()?;
@@ -190,8 +193,10 @@ pub fn take_back(lock: &Lock) -> Result<Option<Done>, OwnEditError> {
     let place = Place::open(root)?;
     let journal = Journal::load(&place.home)?;
     let kept = place.back(&journal)?;
+    let removed = journal.steps.iter().filter(|step| step.before.is_none());
+    let removed = removed.map(|step| step.file.clone()).collect();
     let files = journal.steps.into_iter().map(|step| step.file).collect();
-    Ok(Some(Done { files, before: None, kept }))
+    Ok(Some(Done { files, removed, before: None, kept }))
 }
 
 fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OwnEditError {
@@ -402,7 +407,9 @@ impl Place {
         let before = self.move_old()?;
         self.clear()?;
         let files = journal.steps.iter().map(|step| step.file.clone()).collect();
-        Ok(Done { files, before, kept })
+        let removed = journal.steps.iter().filter(|step| step.after.is_none());
+        let removed = removed.map(|step| step.file.clone()).collect();
+        Ok(Done { files, removed, before, kept })
     }
 
     /// Moves the copies of old files to where they stay; `None` if there are none.

@@ -49,7 +49,7 @@ use objects::{ById, Objects, Oid, Reader, unreadable};
 pub use open::{Need, StoreSpec, open, variable};
 use parsed::{Found, parse_commit, parse_tree};
 use places::Place;
-pub use remote_refs::{Standing, resolve_revision};
+pub use remote_refs::{Named, Standing, resolve_revision};
 use submodules::Module;
 
 use crate::id::{BlobId, CommitId, TreeId, UpstreamPath};
@@ -136,8 +136,9 @@ impl Store {
         self.objects.read(|reader| reader.has_commit(id.as_bytes()))
     }
 
-    /// The commit that a person means by a tag, a branch, `HEAD`, an id or the beginning of one; `None` if nothing
-    /// has that name. In a clone, `main` is what its upstream has (`origin/main`), not the clone's own branch.
+    /// The commit that a person means by a tag, a branch, `HEAD`, an id or the beginning of one, or by what is counted
+    /// from these (`main~2`, `v1^2`); `None` if nothing has that name. In a clone, `main` is what its upstream has
+    /// (`origin/main`), not the clone's own branch.
     ///
     /// # Errors
     /// If the name is ambiguous, stands for something else, or the store cannot be read.

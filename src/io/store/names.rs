@@ -61,8 +61,55 @@ const MIN_DIGITS: usize = 4;
 /// has; the branches of the clone itself are that person's.
 const PLACES: [&str; 4] = ["refs/tags/", "refs/remotes/origin/", "refs/heads/", "refs/remotes/"];
 
-/// The commit that a name stands for; `None` if nothing has that name.
+/// The commit that a name stands for, or one that is counted from it: `main~2`, `v1^2`. `None` if there is none.
 pub(super) fn resolve(objects: &Objects, rev: &str) -> Result<Option<CommitId>, ResolveError> {
+    // No name has these signs.
+    let end = rev.find(['~', '^']).unwrap_or(rev.len());
+    let (name, mut steps) = rev.split_at(end);
+    let mut found = named(objects, name)?;
+    while let (Some(commit), false) = (found, steps.is_empty()) {
+        let mut signs = steps.chars();
+        let first = signs.next();
+        let rest = signs.as_str();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = rest.split_at(digits);
+        let Ok(number) = (if number.is_empty() { Ok(1) } else { number.parse::<usize>() }) else {
+            return Ok(None);
+        };
+        found = match first {
+            Some('~') => first_ancestor(objects, commit, number)?,
+            Some('^') if number == 0 => Some(commit),
+            Some('^') => parent(objects, commit, number)?,
+            _ => return Ok(None),
+        };
+        steps = rest;
+    }
+    Ok(found)
+}
+
+/// The commit so many first parents before.
+fn first_ancestor(
+    objects: &Objects,
+    mut commit: CommitId,
+    count: usize,
+) -> Result<Option<CommitId>, UpstreamError> {
+    for _ in 0..count {
+        match parent(objects, commit, 1)? {
+            Some(next) => commit = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(commit))
+}
+
+/// A parent, counted from 1.
+fn parent(objects: &Objects, commit: CommitId, number: usize) -> Result<Option<CommitId>, UpstreamError> {
+    let header = objects.read(|reader| reader.header(commit.as_bytes()))?;
+    Ok(header.parents.get(number - 1).map(|id| CommitId::from_bytes(*id)))
+}
+
+/// The commit that a name stands for; `None` if nothing has that name.
+fn named(objects: &Objects, rev: &str) -> Result<Option<CommitId>, ResolveError> {
     let digits = !rev.is_empty() && rev.len() <= 40 && rev.bytes().all(|byte| byte.is_ascii_hexdigit());
     if let Ok(id) = CommitId::parse(rev) {
         return peel(objects, rev, *id.as_bytes());
