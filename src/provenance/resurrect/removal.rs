@@ -66,8 +66,8 @@ pub(in crate::provenance) fn by_commit(
     (removals.into_iter().map(|((_, commit), lines)| (commit, lines)).collect(), left)
 }
 
-/// The newest merge that left out each of these lines, which no touch took out, with the merge's place: so there is no
-/// commit of the other side to look for.
+/// Who removed each of these lines of which a merge left one side out: the newest such merge, or a commit of the other
+/// side; with the merge's place.
 ///
 /// # Errors
 /// If a version is not here.
@@ -77,7 +77,7 @@ pub(in crate::provenance) fn left_out<'l>(
     most_bytes: usize,
     upstream: &dyn Upstream,
 ) -> Result<Removers<'l>, UpstreamError> {
-    Search { upstream, left: most_bytes, depth: DEEPEST }.left_out(lines, past)
+    Search { upstream, left: most_bytes, depth: 0 }.left_out(lines, past)
 }
 
 /// A search for lines that reads no more than so many bytes.
