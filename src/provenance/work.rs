@@ -240,7 +240,8 @@ impl Work<'_> {
         let newest_first: Vec<&Touch> = touches.iter().rev().copied().collect();
         let past =
             Past { path: self.path, touches: &newest_first, tip: self.at_pin, exclude: self.exclude() };
-        let merges = left_out(&stood, past, MOST_BYTES_BEFORE, self.upstream)?;
+        let has_choices = ledger.is_dropped(touches, &stood);
+        let merges = left_out(&stood, past, has_choices, MOST_BYTES_BEFORE, self.upstream)?;
         Ok(lines.iter().map(|line| merges.get(line.text.as_slice()).copied()).collect())
     }
 }

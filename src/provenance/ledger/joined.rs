@@ -151,10 +151,7 @@ impl Ledger {
     /// Versions that no touch goes on from and that have a line which no commit took out, of a text that stands once there
     /// and once at the pin, as another line: a merge that took one side as it is may have had both.
     pub(in crate::provenance) fn with_twins(&self, touches: &[&Touch]) -> HashSet<Entry> {
-        let before: HashSet<Entry> =
-            touches.iter().flat_map(|touch| &touch.before).copied().flatten().collect();
-        let mut ends: HashSet<Entry> = touches.iter().filter_map(|touch| touch.after).collect();
-        ends.retain(|after| !before.contains(after) && Some(*after) != self.pin);
+        let mut ends = self.dropped(touches);
         if ends.is_empty() {
             return ends;
         }
@@ -177,6 +174,23 @@ impl Ledger {
             }
         });
         ends
+    }
+
+    /// Versions that no touch goes on from, but for the pin's: merges that took another side as it is dropped them.
+    fn dropped(&self, touches: &[&Touch]) -> HashSet<Entry> {
+        let before: HashSet<Entry> =
+            touches.iter().flat_map(|touch| &touch.before).copied().flatten().collect();
+        let all = touches.iter().filter_map(|touch| touch.after).chain(self.base);
+        all.filter(|version| !before.contains(version) && Some(*version) != self.pin).collect()
+    }
+
+    /// Whether a version that merges dropped has one of these lines, given without white space around them.
+    pub(in crate::provenance) fn is_dropped(&self, touches: &[&Touch], wanted: &HashSet<&[u8]>) -> bool {
+        let has = |version: Entry| {
+            let mut lines = self.lines_at(Some(version)).iter();
+            lines.any(|line| wanted.contains(self.bytes_of(*line).trim_ascii()))
+        };
+        self.dropped(touches).into_iter().any(has)
     }
 
     /// The texts that some lines have once.

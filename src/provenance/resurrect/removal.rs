@@ -67,17 +67,18 @@ pub(in crate::provenance) fn by_commit(
 }
 
 /// Who removed each of these lines of which a merge left one side out: the newest such merge, or a commit of the other
-/// side; with the merge's place.
+/// side; with the merge's place. `has_choices`: a merge that took one side as it is may be the one.
 ///
 /// # Errors
 /// If a version is not here.
 pub(in crate::provenance) fn left_out<'l>(
     lines: &HashSet<&'l [u8]>,
     past: Past<'_>,
+    has_choices: bool,
     most_bytes: usize,
     upstream: &dyn Upstream,
 ) -> Result<Removers<'l>, UpstreamError> {
-    Search { upstream, left: most_bytes, depth: 0 }.left_out(lines, past)
+    Search { upstream, left: most_bytes, depth: 0 }.left_out(lines, past, has_choices)
 }
 
 /// A search for lines that reads no more than so many bytes.
@@ -154,7 +155,7 @@ impl Search<'_> {
                 self.follow_sides(touch, place, &before, &mut found, past.path)?;
             }
         }
-        let merges = self.left_out(&dropped, past)?;
+        let merges = self.left_out(&dropped, past, true)?;
         found.extend(merges.into_iter().map(|(line, (place, by))| (line, (past.touches.len() + place, by))));
         Ok(found)
     }
@@ -228,12 +229,16 @@ impl Search<'_> {
         &mut self,
         lines: &HashSet<&'l [u8]>,
         past: Past<'_>,
+        has_choices: bool,
     ) -> Result<Removers<'l>, UpstreamError> {
         let (mut found, mut has) = (Removers::new(), Has::new());
         if lines.is_empty() {
             return Ok(found);
         }
-        let choices = self.upstream.choices(past.tip, past.exclude, past.path)?;
+        let choices = match has_choices {
+            true => self.upstream.choices(past.tip, past.exclude, past.path)?,
+            false => Vec::new(),
+        };
         let touches = past.touches.iter().copied().filter(|touch| touch.before.len() > 1);
         for (place, merge) in touches.chain(&choices).enumerate() {
             let Some((after, before)) = self.sides(merge, lines, &mut has)? else { break };
