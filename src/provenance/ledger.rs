@@ -481,6 +481,7 @@ fn hunks(aligner: &mut Aligner, old: &[Line], new: &[Line]) -> Vec<Hunk> {
 }
 
 mod again;
+mod dropped;
 mod joined;
 mod judge;
 mod respelled;

@@ -237,10 +237,12 @@ impl Work<'_> {
     ) -> Result<Vec<Option<(usize, CommitId)>>, UpstreamError> {
         let texts: HashSet<&[u8]> = lines.iter().map(|line| line.text.as_slice()).collect();
         let stood: HashSet<&[u8]> = ledger.stood(&texts);
-        let newest_first: Vec<&Touch> = touches.iter().rev().copied().collect();
+        let wanted = ledger.wanted(&stood);
+        let merges = touches.iter().rev().filter(|touch| ledger.leaves_out(touch, &wanted));
+        let newest_first: Vec<&Touch> = merges.copied().collect();
         let past =
             Past { path: self.path, touches: &newest_first, tip: self.at_pin, exclude: self.exclude() };
-        let has_choices = ledger.is_dropped(touches, &stood);
+        let has_choices = ledger.is_dropped(touches, &wanted);
         let merges = left_out(&stood, past, has_choices, MOST_BYTES_BEFORE, self.upstream)?;
         Ok(lines.iter().map(|line| merges.get(line.text.as_slice()).copied()).collect())
     }

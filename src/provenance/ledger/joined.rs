@@ -176,23 +176,6 @@ impl Ledger {
         ends
     }
 
-    /// Versions that no touch goes on from, but for the pin's: merges that took another side as it is dropped them.
-    fn dropped(&self, touches: &[&Touch]) -> HashSet<Entry> {
-        let before: HashSet<Entry> =
-            touches.iter().flat_map(|touch| &touch.before).copied().flatten().collect();
-        let all = touches.iter().filter_map(|touch| touch.after).chain(self.base);
-        all.filter(|version| !before.contains(version) && Some(*version) != self.pin).collect()
-    }
-
-    /// Whether a version that merges dropped has one of these lines, given without white space around them.
-    pub(in crate::provenance) fn is_dropped(&self, touches: &[&Touch], wanted: &HashSet<&[u8]>) -> bool {
-        let has = |version: Entry| {
-            let mut lines = self.lines_at(Some(version)).iter();
-            lines.any(|line| wanted.contains(self.bytes_of(*line).trim_ascii()))
-        };
-        self.dropped(touches).into_iter().any(has)
-    }
-
     /// The texts that some lines have once.
     fn once(&self, lines: &[Line]) -> HashSet<Text> {
         let mut times: HashMap<Text, usize> = HashMap::with_capacity(lines.len());
