@@ -38,6 +38,7 @@ use notes::{note_verdicts, note_witnesses};
 
 use super::bench::{profile_name, projects_are_there, with_lab};
 use super::report::options;
+use super::wanted::upstream_has_all;
 use super::{Answer, Context, Failure, FailureKind, Ui, explain, status, without_problems};
 
 /// Find out with proof which overlays are needed and which can go
@@ -206,7 +207,7 @@ fn once(context: &Context, args: &Args, budget: Option<Budget>, ui: &mut Ui) -> 
     let redundant: BTreeSet<&Name> =
         reports.iter().filter(|report| report.state == State::Redundant).map(|report| &report.name).collect();
     let absorbed: BTreeSet<&Name> =
-        reports.iter().filter(|report| report.state == State::Absorbed).map(|report| &report.name).collect();
+        reports.iter().filter(|report| upstream_has_all(report)).map(|report| &report.name).collect();
     let mut campaign = Campaign::new(&workspace, &features, profile_name(profile), &store);
     campaign.limit(budget);
     let mut candidates = Vec::new();

@@ -7,10 +7,15 @@ use crate::io::store::Store;
 use crate::io::workspace::Workspace;
 use crate::overlay::{self, Loaded, Resolution, Unwanted};
 use crate::plan::Wanted;
-use crate::provenance::State;
+use crate::provenance::{OverlayReport, State};
 
 use super::status::inspect_all;
 use super::{Failure, FailureKind};
+
+/// Whether upstream has all of an overlay: as it is, or among more.
+pub fn upstream_has_all(report: &OverlayReport) -> bool {
+    matches!(report.state, State::Absorbed | State::Redundant)
+}
 
 /// The pin with all overlays that are on, and what else came out of putting them there.
 ///
@@ -30,7 +35,7 @@ pub fn wanted(
             workspace.overlays.iter().filter(|loaded| first.as_ref() == Some(loaded.name())).collect();
         let failure = Failure::from(unwanted);
         let reports = inspect_all(workspace, &refused, store);
-        match reports.first().filter(|report| report.state == State::Absorbed) {
+        match reports.first().filter(|report| upstream_has_all(report)) {
             Some(report) => failure.with_hint(format!(
                 "upstream has all of `{}` by now: the overlay can go. Remove its table from {}",
                 report.name,

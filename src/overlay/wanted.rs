@@ -57,7 +57,7 @@ impl Unwanted {
                     return "declare the submodule: `overlaid verify` shows the lines to add".to_owned();
                 }
                 format!(
-                    "if `overlaid status {}` says absorbed, upstream has it by now: remove the overlay. If not, \
+                    "if `overlaid status {}` says absorbed or redundant, upstream has it by now: remove the overlay. If not, \
                      mend the patch, or the path in it",
                     first.overlay
                 )
