@@ -317,11 +317,8 @@ pub fn write_undoably(lock: &Lock, overlay: &OverlayName, edits: &[FileEdit]) ->
     }
     let place = root.join(UNDO);
     let failed = |error| ScratchError::Io(place.clone(), error);
-    // A record that is half written is none.
-    match fs::remove_dir_all(&place) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => fs::create_dir_all(&place).map_err(failed)?,
-    }
+    forget(&place)?;
+    fs::create_dir_all(&place).map_err(failed)?;
     let disk = Disk::new(root);
     let mut steps = Vec::new();
     for (number, edit) in edits.iter().enumerate() {
@@ -338,7 +335,7 @@ pub fn write_undoably(lock: &Lock, overlay: &OverlayName, edits: &[FileEdit]) ->
     write_atomically(&place.join(RECORD), &text).map_err(failed)?;
     let written = own_edits::write(lock, edits);
     if written.is_err() && own_edits::pending(root).is_none() {
-        fs::remove_dir_all(&place).map_err(failed)?;
+        forget(&place)?;
     }
     Ok(written?)
 }
@@ -391,8 +388,22 @@ pub fn undo(lock: &Lock) -> Result<Option<(OverlayName, Done)>, ScratchError> {
         Some(file) => return Err(ScratchError::Changed(file)),
         None => own_edits::write(lock, &edits)?,
     };
-    fs::remove_dir_all(&place).map_err(at(&place))?;
+    forget(&place)?;
     Ok(Some((record.overlay, done)))
+}
+
+/// Removes what takes a change back, the record first: files without it are none, and it is none without them.
+fn forget(place: &Path) -> Result<(), ScratchError> {
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let record = place.join(RECORD);
+    match fs::remove_file(&record) {
+        Err(error) if !gone(&error) => return Err(ScratchError::Io(record, error)),
+        _ => {}
+    }
+    match fs::remove_dir_all(place) {
+        Err(error) if !gone(&error) => Err(ScratchError::Io(place.to_owned(), error)),
+        _ => Ok(()),
+    }
 }
 
 /// Runs a program of the person's in a folder and waits for it. Gives whether it ended well.
