@@ -59,10 +59,7 @@ impl Work<'_> {
         let known: Vec<&Content> = self.base.into_iter().chain(self.pin).collect();
         let mut ledger = Ledger::follow(start, &touches, entry_of(self.pin), &known, self.upstream)?;
         if is_whole {
-            let dropped = ledger.with_twins(&touches);
-            if !dropped.is_empty() {
-                ledger.join_with_pin(&dropped);
-            }
+            ledger.join_with_pin(&ledger.with_twins(&touches));
             self.add_commits(report, &ledger, &touches)?;
         }
         if self.base.is_some() && self.on_base.is_some() && self.older.is_none() {

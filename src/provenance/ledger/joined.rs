@@ -1,7 +1,8 @@
 //! Lines that came by two ways and are one: a fix that was picked to another branch, and both were merged.
 //!
 //! Each way gives the line an identity of its own. Where a diff of a parent with a merge (or with a content that was known
-//! before) aligns two of them, they stand for one line from then on: whoever brought it under either of them brought it.
+//! before), or of a version that merges dropped with the pin, aligns two of them, they stand for one line from then on:
+//! whoever brought it under either of them brought it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -186,7 +187,7 @@ impl Ledger {
     /// Joins the lines of versions that were dropped with those at the pin.
     pub(in crate::provenance) fn join_with_pin(&mut self, dropped: &HashSet<Entry>) {
         let version = |entry: Option<Entry>| entry.and_then(|entry| self.versions.get(&entry).cloned());
-        let Some(pin) = version(self.pin) else { return };
+        let Some(pin) = version(self.pin).filter(|_| !dropped.is_empty()) else { return };
         let mut dropped: Vec<Entry> = dropped.iter().copied().collect();
         dropped.sort_unstable();
         for dropped in dropped {
